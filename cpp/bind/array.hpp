@@ -1,0 +1,53 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hardwood/types.hpp"
+
+/// The border: typed views in, owned arrays out. Nobody else writes a capsule.
+namespace hardwood::bind {
+
+namespace nb = nanobind;
+
+template <class T>
+using Array1 = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array2 = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> span(const Array1<T>& array) {
+  return {array.data(), array.shape(0)};
+}
+template <class T>
+std::vector<T> vector(const Array1<T>& array) {
+  return {array.data(), array.data() + array.shape(0)};
+}
+template <class T>
+Matrix<const T> matrix(const Array2<T>& array) {
+  return {array.data(), array.shape(0), array.shape(1)};
+}
+
+template <class T>
+using Owned1 = nb::ndarray<T, nb::numpy, nb::ndim<1>>;
+template <class T>
+using Owned2 = nb::ndarray<T, nb::numpy, nb::ndim<2>>;
+
+template <class T>
+Owned1<T> own(std::vector<T>&& data) {
+  auto* kept = new std::vector<T>(std::move(data));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Owned1<T>(kept->data(), {kept->size()}, owner);
+}
+template <class T>
+Owned2<T> own(std::vector<T>&& data, std::size_t n_cols) {
+  auto* kept = new std::vector<T>(std::move(data));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Owned2<T>(kept->data(), {kept->size() / n_cols, n_cols}, owner);
+}
+
+}  // namespace hardwood::bind

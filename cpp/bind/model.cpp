@@ -1,0 +1,89 @@
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "array.hpp"
+#include "hardwood/model/leaf_boxes.hpp"
+#include "trees.hpp"
+
+namespace hardwood::bind {
+namespace {
+
+/// Dense leaf boxes of one tree: leaf ids, low and high (n_leaves x n_features).
+std::tuple<Owned1<NodeId>, Owned2<double>, Owned2<double>> dense_boxes(const CheckedTrees& self,
+                                                                       std::size_t tree) {
+  const auto n_features = static_cast<std::size_t>(self.trees.n_features);
+  model::LeafBoxes boxes = model::leaf_boxes(self.trees, tree);
+  const Interval everything;
+  std::vector<double> low(boxes.n_leaves() * n_features, everything.low);
+  std::vector<double> high(boxes.n_leaves() * n_features, everything.high);
+  for (std::size_t leaf = 0; leaf < boxes.n_leaves(); ++leaf) {
+    for (const model::Condition& condition : boxes.of(leaf)) {
+      const std::size_t at = leaf * n_features + static_cast<std::size_t>(condition.feature);
+      low[at] = condition.interval.low;
+      high[at] = condition.interval.high;
+    }
+  }
+  return {own(std::move(boxes.node)), own(std::move(low), n_features),
+          own(std::move(high), n_features)};
+}
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  nb::class_<CheckedTrees>(module, "Trees", "Checked trees, ready to predict.")
+      .def(
+          "__init__",
+          [](CheckedTrees* self, const Array1<std::int32_t>& feature,
+             const Array1<double>& threshold, const Array1<std::int32_t>& left,
+             const Array1<std::int32_t>& right, const Array1<std::uint8_t>& missing_left,
+             const Array2<double>& value, const Array1<std::int64_t>& tree_start,
+             const Array1<std::int32_t>& tree_output, const Array1<double>& base,
+             std::int32_t n_features, bool x_float32, bool sum_float32) {
+            model::Trees trees{vector(feature),
+                               vector(threshold),
+                               vector(left),
+                               vector(right),
+                               vector(missing_left),
+                               {value.data(), value.data() + value.size()},
+                               vector(tree_start),
+                               vector(tree_output),
+                               vector(base),
+                               n_features,
+                               static_cast<std::int32_t>(value.shape(1)),
+                               x_float32,
+                               sum_float32};
+            new (self) CheckedTrees(std::move(trees));
+          },
+          nb::arg("feature").noconvert(), nb::arg("threshold").noconvert(),
+          nb::arg("left").noconvert(), nb::arg("right").noconvert(),
+          nb::arg("missing_left").noconvert(), nb::arg("value").noconvert(),
+          nb::arg("tree_start").noconvert(), nb::arg("tree_output").noconvert(),
+          nb::arg("base").noconvert(), nb::arg("n_features"), nb::arg("x_float32"),
+          nb::arg("sum_float32"))
+      .def(
+          "margin",
+          [](const CheckedTrees& self, const Array2<double>& x, int n_threads) {
+            std::vector<double> margin;
+            {
+              const nb::gil_scoped_release release;
+              margin = self.predictor->margin(matrix(x), n_threads);
+            }
+            return own(std::move(margin), self.trees.n_outputs());
+          },
+          nb::arg("x").noconvert(), nb::arg("n_threads"))
+      .def(
+          "apply",
+          [](const CheckedTrees& self, const Array2<double>& x, int n_threads) {
+            std::vector<NodeId> leaf;
+            {
+              const nb::gil_scoped_release release;
+              leaf = self.predictor->apply(matrix(x), n_threads);
+            }
+            return own(std::move(leaf), self.trees.n_trees());
+          },
+          nb::arg("x").noconvert(), nb::arg("n_threads"))
+      .def("leaf_boxes", &dense_boxes, nb::arg("tree"));
+}
+
+}  // namespace hardwood::bind

@@ -1,0 +1,16 @@
+#include <nanobind/nanobind.h>
+
+namespace hardwood::bind {
+void bind_threat(nanobind::module_& module);
+void bind_model(nanobind::module_& module);
+void bind_grow(nanobind::module_& module);
+void bind_verify(nanobind::module_& module);
+}  // namespace hardwood::bind
+
+NB_MODULE(_core, module) {
+  module.doc() = "The C++ core of hardwood: arrays in, arrays out. Use the package's public names.";
+  hardwood::bind::bind_threat(module);
+  hardwood::bind::bind_model(module);
+  hardwood::bind::bind_grow(module);
+  hardwood::bind::bind_verify(module);
+}

@@ -1,0 +1,219 @@
+#include "hardwood/grow/class_tree.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "hardwood/box.hpp"
+#include "hardwood/grow/columns.hpp"
+#include "hardwood/grow/driver.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::grow {
+namespace {
+
+constexpr std::size_t kWorthThreads = 1 << 15;  // entries below which one thread is faster
+
+struct Node {
+  std::size_t begin = 0, end = 0;  // its rows in the columns
+  std::int32_t depth = 0;
+  std::vector<double> weights;  // class by class
+  double value_low = -std::numeric_limits<double>::infinity();
+  double value_high = std::numeric_limits<double>::infinity();
+  Split split;
+  std::size_t left = 0, right = 0;  // 0: a leaf
+
+  std::size_t n_rows() const { return end - begin; }
+  double cover() const { return std::accumulate(weights.begin(), weights.end(), 0.0); }
+  bool pure() const {
+    return std::ranges::count_if(weights, [](double weight) { return weight > 0; }) < 2;
+  }
+};
+
+/// splitmix64: a whole generator in one line of state, the same everywhere.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+class ClassTreeGrower {
+ public:
+  ClassTreeGrower(Matrix<const double> x, std::span<const std::int32_t> label,
+                  std::int32_t n_classes, std::span<const double> weight,
+                  std::span<const Reach> reach, std::span<const std::int8_t> monotonic,
+                  const ClassTreeOptions& options)
+      : x_(x),
+        weight_(weight),
+        reach_(reach),
+        monotonic_(monotonic),
+        options_(options),
+        columns_(x, label, options.n_threads),
+        row_goes_left_(x.n_rows),
+        driver_(options.max_leaf_nodes) {
+    Node root;
+    root.end = x.n_rows;
+    root.weights.resize(static_cast<std::size_t>(n_classes));
+    for (std::size_t i = 0; i < x.n_rows; ++i) {
+      root.weights[static_cast<std::size_t>(label[i])] += weight.empty() ? 1.0 : weight[i];
+    }
+    add(std::move(root));
+  }
+
+  ClassTree grow() {
+    while (driver_.wants_more()) split(driver_.pop());
+    return in_preorder();
+  }
+
+ private:
+  void add(Node node) {
+    if (may_split(node)) node.split = best_split(node);
+    if (node.split.feature != kLeaf) driver_.push(nodes_.size(), node.split.gain * node.cover());
+    nodes_.push_back(std::move(node));
+  }
+
+  bool may_split(const Node& node) const {
+    return (options_.max_depth < 0 || node.depth < options_.max_depth) &&
+           node.n_rows() >= options_.min_samples_split &&
+           node.n_rows() >= 2 * options_.rules.min_samples_leaf && !node.pure();
+  }
+
+  int threads_for(const Node& node) const {
+    return node.n_rows() * columns_.n_features() < kWorthThreads ? 1 : options_.n_threads;
+  }
+
+  int monotonic(std::size_t feature) const { return monotonic_.empty() ? 0 : monotonic_[feature]; }
+
+  Split best_split(const Node& node) const {
+    std::vector<Feature> order(columns_.n_features());
+    std::iota(order.begin(), order.end(), 0);
+    std::size_t n_tried = order.size();
+    if (options_.max_features > 0 && options_.max_features < order.size()) {
+      n_tried = options_.max_features;
+      std::uint64_t state = options_.seed + nodes_.size() * 0x9e3779b97f4a7c15u;
+      for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+        std::swap(order[i], order[i + next_random(state) % (order.size() - i)]);
+      }
+      // In order, so that on equal gains every thread prefers the earlier feature.
+      std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_tried));
+    }
+    Split best = best_split_among(node, std::span(order).first(n_tried));
+    // As in scikit-learn, keep drawing until some feature can be split at all.
+    for (std::size_t i = n_tried; best.feature == kLeaf && i < order.size(); ++i) {
+      best = best_split_among(node, std::span(order).subspan(i, 1));
+    }
+    return best;
+  }
+
+  Split best_split_among(const Node& node, std::span<const Feature> features) const {
+    const SplitNode view{node.weights, weight_, node.value_low, node.value_high};
+    const int n_threads = threads_for(node);
+    std::vector<Split> best(static_cast<std::size_t>(std::max(n_threads, 1)));
+    parallel_for(features.size(), n_threads, [&](std::size_t i, int thread) {
+      const auto feature = static_cast<std::size_t>(features[i]);
+      search_column(columns_.entries(feature, node.begin, node.end), features[i], reach_[feature],
+                    monotonic(feature), view, options_.rules,
+                    best[static_cast<std::size_t>(thread)]);
+    });
+    return *std::ranges::max_element(best,
+                                     [](const Split& a, const Split& b) { return b.beats(a); });
+  }
+
+  void split(std::size_t parent) {
+    const auto [left, right] = children_of(nodes_[parent]);
+    // Leaves for sure need their weights only, not their rows.
+    if (may_split(left) || may_split(right)) partition(nodes_[parent]);
+    nodes_[parent].left = nodes_.size();
+    add(left);
+    nodes_[parent].right = nodes_.size();
+    add(right);
+  }
+
+  std::pair<Node, Node> children_of(const Node& node) const {
+    Node left, right;
+    left.begin = node.begin;
+    left.end = right.begin = node.begin + node.split.n_left;
+    right.end = node.end;
+    left.depth = right.depth = node.depth + 1;
+    left.weights = node.split.left_weights;
+    right.weights = node.weights;
+    for (std::size_t k = 0; k < right.weights.size(); ++k) right.weights[k] -= left.weights[k];
+    left.value_low = right.value_low = node.value_low;
+    left.value_high = right.value_high = node.value_high;
+    if (const int sign = monotonic(static_cast<std::size_t>(node.split.feature)); sign != 0) {
+      const double middle = (left.weights[1] / left.cover() + right.weights[1] / right.cover()) / 2;
+      (sign > 0 ? left : right).value_high = middle;
+      (sign > 0 ? right : left).value_low = middle;
+    }
+    return {std::move(left), std::move(right)};
+  }
+
+  void partition(const Node& node) {
+    const auto feature = static_cast<std::size_t>(node.split.feature);
+    for (const Entry& entry : columns_.entries(feature, node.begin, node.end)) {
+      row_goes_left_[entry.row] =
+          std::isnan(entry.x) ? node.split.missing_left
+                              : goes_left(static_cast<float>(entry.x), node.split.threshold);
+    }
+    columns_.partition(node.begin, node.end, row_goes_left_, threads_for(node));
+  }
+
+  ClassTree in_preorder() const {
+    ClassTree tree;
+    struct Visit {
+      std::size_t node;
+      NodeId parent;
+      bool is_right;
+    };
+    std::vector<Visit> open{{0, -1, false}};
+    while (!open.empty()) {
+      const Visit visit = open.back();
+      open.pop_back();
+      const Node& node = nodes_[visit.node];
+      const auto id = static_cast<NodeId>(tree.feature.size());
+      if (visit.parent >= 0)
+        (visit.is_right ? tree.right : tree.left)[static_cast<std::size_t>(visit.parent)] = id;
+      const bool is_leaf = node.left == 0;
+      tree.feature.push_back(is_leaf ? kLeaf : node.split.feature);
+      tree.threshold.push_back(is_leaf ? 0 : node.split.threshold);
+      tree.missing_left.push_back(!is_leaf && node.split.missing_left);
+      tree.left.push_back(-1);
+      tree.right.push_back(-1);
+      tree.gain.push_back(is_leaf ? 0 : node.split.gain);
+      const double cover = node.cover();
+      tree.cover.push_back(cover);
+      tree.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
+      for (const double weight : node.weights) {
+        tree.value.push_back(static_cast<float>(weight / cover));
+      }
+      if (!is_leaf) {
+        open.push_back({node.right, id, true});
+        open.push_back({node.left, id, false});
+      }
+    }
+    return tree;
+  }
+
+  Matrix<const double> x_;
+  std::span<const double> weight_;
+  std::span<const Reach> reach_;
+  std::span<const std::int8_t> monotonic_;
+  const ClassTreeOptions& options_;
+  Columns columns_;
+  std::vector<std::uint8_t> row_goes_left_;
+  Driver driver_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+ClassTree grow_class_tree(Matrix<const double> x, std::span<const std::int32_t> label,
+                          std::int32_t n_classes, std::span<const double> weight,
+                          std::span<const Reach> reach, std::span<const std::int8_t> monotonic,
+                          const ClassTreeOptions& options) {
+  return ClassTreeGrower(x, label, n_classes, weight, reach, monotonic, options).grow();
+}
+
+}  // namespace hardwood::grow

@@ -1,0 +1,52 @@
+#include "hardwood/model/leaf_boxes.hpp"
+
+#include <algorithm>
+
+namespace hardwood::model {
+namespace {
+
+Condition& condition_on(std::vector<Condition>& path, Feature feature) {
+  const auto found = std::ranges::find(path, feature, &Condition::feature);
+  if (found != path.end()) return *found;
+  return path.emplace_back(Condition{feature, Interval{}, true});
+}
+
+}  // namespace
+
+LeafBoxes leaf_boxes(const Trees& trees, std::size_t tree) {
+  struct Visit {
+    NodeId node;
+    std::vector<Condition> path;
+  };
+  const auto start = static_cast<std::size_t>(trees.tree_start[tree]);
+  LeafBoxes boxes;
+  boxes.start.push_back(0);
+  std::vector<Visit> open;
+  open.push_back({0, {}});
+  while (!open.empty()) {
+    Visit visit = std::move(open.back());
+    open.pop_back();
+    const std::size_t at = start + static_cast<std::size_t>(visit.node);
+    if (trees.feature[at] == kLeaf) {
+      boxes.node.push_back(visit.node);
+      boxes.conditions.insert(boxes.conditions.end(), visit.path.begin(), visit.path.end());
+      boxes.start.push_back(boxes.conditions.size());
+      continue;
+    }
+    const double edge = trees.edge(at);
+    const bool missing_left = trees.missing_left[at] != 0;
+    Visit right{trees.right[at], visit.path};
+    Condition& above = condition_on(right.path, trees.feature[at]);
+    above.interval.low = std::max(above.interval.low, edge);
+    above.missing = above.missing && !missing_left;
+    Visit left{trees.left[at], std::move(visit.path)};
+    Condition& below = condition_on(left.path, trees.feature[at]);
+    below.interval.high = std::min(below.interval.high, edge);
+    below.missing = below.missing && missing_left;
+    open.push_back(std::move(right));
+    open.push_back(std::move(left));
+  }
+  return boxes;
+}
+
+}  // namespace hardwood::model

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <mutex>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace hardwood {
+
+/// Call `body(i, thread)` for every i in [0, n) on up to `n_threads` threads.
+///
+/// The only place that knows OpenMP. An exception leaves the loop on the calling thread: the first
+/// one wins, work not yet started is skipped. Bodies must write to places of their own, so the
+/// result cannot depend on the number of threads.
+template <class Body>
+void parallel_for(std::size_t n, int n_threads, Body&& body) {
+  if (n_threads <= 1 || n <= 1) {
+    for (std::size_t i = 0; i < n; ++i) body(i, 0);
+    return;
+  }
+#ifdef _OPENMP
+  std::exception_ptr first_error;
+  std::mutex error_lock;
+  bool stop = false;
+  const auto count = static_cast<std::ptrdiff_t>(n);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    bool skip;
+#pragma omp atomic read
+    skip = stop;
+    if (skip) continue;
+    try {
+      body(static_cast<std::size_t>(i), omp_get_thread_num());
+    } catch (...) {
+      const std::lock_guard guard(error_lock);
+      if (!first_error) first_error = std::current_exception();
+#pragma omp atomic write
+      stop = true;
+    }
+  }
+  if (first_error) std::rethrow_exception(first_error);
+#else
+  for (std::size_t i = 0; i < n; ++i) body(i, 0);
+#endif
+}
+
+/// Cut [0, n) into blocks of `block` and call `body(begin, end, thread)` for each.
+template <class Body>
+void parallel_blocks(std::size_t n, std::size_t block, int n_threads, Body&& body) {
+  parallel_for((n + block - 1) / block, n_threads, [&](std::size_t b, int thread) {
+    const std::size_t begin = b * block;
+    body(begin, begin + block < n ? begin + block : n, thread);
+  });
+}
+
+}  // namespace hardwood

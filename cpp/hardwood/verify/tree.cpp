@@ -1,0 +1,132 @@
+#include "hardwood/verify/tree.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hardwood/model/leaf_boxes.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::verify {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kBlock = 256;
+
+/// The smallest step whose ball, in floating point, contains z: x + step >= z and x - step <= z.
+double step_between(double x, double z) {
+  double step = std::abs(z - x);
+  while (z > x ? x + step < z : x - step > z) step = std::nextafter(step, kInfinity);
+  return step;
+}
+
+/// Steps summed up in one norm; `total` grows with every step, so a search may stop early.
+struct Length {
+  Norm norm;
+  double total = 0;
+
+  void add(double step) {
+    switch (norm) {
+      case Norm::kInf:
+        total = std::max(total, step);
+        break;
+      case Norm::kOne:
+        total += step;
+        break;
+      case Norm::kTwo:
+        total += step * step;
+        break;
+      case Norm::kZero:
+        total += 1;
+        break;
+    }
+  }
+  double value() const { return norm == Norm::kTwo ? std::sqrt(total) : total; }
+};
+
+class TreeSearch {
+ public:
+  TreeSearch(const model::Trees& trees, const Budget& budget)
+      : budget_(budget), boxes_(model::leaf_boxes(trees, 0)) {
+    const auto n_values = static_cast<std::size_t>(trees.n_values);
+    for (const NodeId node : boxes_.node) {
+      std::vector<double> margin = trees.base;
+      for (std::size_t v = 0; v < n_values; ++v) {
+        double& sum = margin[static_cast<std::size_t>(trees.tree_output[0]) + v];
+        sum += trees.value[static_cast<std::size_t>(node) * n_values + v];
+        if (trees.sum_float32) sum = static_cast<float>(sum);
+      }
+      label_.push_back(model::label_of<double>(margin));
+    }
+  }
+
+  /// The nearest leaf of another label than y, or infinity.
+  double nearest(std::span<const double> x, std::int32_t y, std::span<double> x_adv) const {
+    double best = kInfinity;
+    std::size_t best_leaf = 0;
+    for (std::size_t leaf = 0; leaf < boxes_.n_leaves(); ++leaf) {
+      if (label_[leaf] == y) continue;
+      const double distance = distance_to(leaf, x, best);
+      if (distance < best) best = distance, best_leaf = leaf;
+    }
+    if (best == kInfinity) {
+      std::ranges::fill(x_adv, std::numeric_limits<double>::quiet_NaN());
+      return best;
+    }
+    std::ranges::copy(x, x_adv.begin());
+    for (const model::Condition& condition : boxes_.of(best_leaf)) {
+      double& z = x_adv[static_cast<std::size_t>(condition.feature)];
+      if (!std::isnan(z)) z = condition.interval.nearest(z);
+    }
+    return best;
+  }
+
+ private:
+  /// Distance from x to the leaf's box within the budget; infinity if there is no way or if it is
+  /// no shorter than `bar`.
+  double distance_to(std::size_t leaf, std::span<const double> x, double bar) const {
+    Length length{budget_.norm};
+    const double total_bar = budget_.norm == Norm::kTwo ? bar * bar * 1.0000001 : bar;
+    for (const model::Condition& condition : boxes_.of(leaf)) {
+      const auto feature = static_cast<std::size_t>(condition.feature);
+      const double value = x[feature];
+      if (std::isnan(value)) {
+        if (!condition.missing) return kInfinity;
+        continue;
+      }
+      if (condition.interval.contains(value)) continue;
+      if (condition.interval.empty() || !condition.interval.meets(budget_.reach[feature], value)) {
+        return kInfinity;
+      }
+      const double z = condition.interval.nearest(value);
+      const auto scale = (z < value ? budget_.down_scale : budget_.up_scale)[feature];
+      length.add(step_between(value, z) / scale);
+      if (length.total > total_bar) return kInfinity;
+    }
+    const double distance = length.value();
+    // In the maximum norm the ends of the ball have decided already, to the last bit.
+    if (budget_.norm != Norm::kInf && distance > budget_.radius) return kInfinity;
+    return distance;
+  }
+
+  const Budget& budget_;
+  model::LeafBoxes boxes_;
+  std::vector<std::int32_t> label_;  // of each leaf
+};
+
+}  // namespace
+
+Nearest nearest_in_tree(const model::Trees& trees, Matrix<const double> x,
+                        std::span<const std::int32_t> y, const Budget& budget, int n_threads) {
+  const TreeSearch search(trees, budget);
+  Nearest result{std::vector<double>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols)};
+  const Matrix<double> x_adv{result.x_adv.data(), x.n_rows, x.n_cols};
+  parallel_blocks(x.n_rows, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      result.distance[i] = search.nearest(x.row(i), y[i], x_adv.row(i));
+    }
+  });
+  return result;
+}
+
+}  // namespace hardwood::verify

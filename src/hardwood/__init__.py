@@ -1,0 +1,71 @@
+"""Tree models that stay right when someone tampers with their inputs.
+
+The public names, nothing else; each is loaded when it is first used, so that importing the package
+is quick and quiet.
+"""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hardwood.errors import (
+        HardwoodError,
+        HardwoodWarning,
+        ModelFileError,
+        UndecidedWarning,
+        UnsupportedModelError,
+    )
+    from hardwood.estimators.tree import RobustDecisionTreeClassifier
+    from hardwood.model.load import load_model
+    from hardwood.model.trees import Trees
+    from hardwood.threat import Threat
+    from hardwood.verify.certify import certify
+    from hardwood.verify.distance import minimal_distance
+    from hardwood.verify.result import Certificate, DistanceResult
+
+__version__ = _version("hardwood")
+
+_HOME = {
+    "Certificate": "verify.result",
+    "DistanceResult": "verify.result",
+    "HardwoodError": "errors",
+    "HardwoodWarning": "errors",
+    "ModelFileError": "errors",
+    "RobustDecisionTreeClassifier": "estimators.tree",
+    "Threat": "threat",
+    "Trees": "model.trees",
+    "UndecidedWarning": "errors",
+    "UnsupportedModelError": "errors",
+    "certify": "verify.certify",
+    "load_model": "model.load",
+    "minimal_distance": "verify.distance",
+}
+
+__all__ = [
+    "Certificate",
+    "DistanceResult",
+    "HardwoodError",
+    "HardwoodWarning",
+    "ModelFileError",
+    "RobustDecisionTreeClassifier",
+    "Threat",
+    "Trees",
+    "UndecidedWarning",
+    "UnsupportedModelError",
+    "certify",
+    "load_model",
+    "minimal_distance",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'hardwood' has no attribute {name!r}")
+    value = getattr(import_module(f"hardwood.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

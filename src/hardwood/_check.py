@@ -1,0 +1,92 @@
+"""The only place where user arrays are checked and converted for the core."""
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for `n_jobs`, as joblib counts: None is 1, -1 all cores, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use 1 for one thread or -1 for all cores.")
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The column names of a data frame whose names are all strings, else None."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> FloatArray:
+    """Rows for a model: float64, C order, the model's columns; NaN allowed, infinity not."""
+    names = column_names(X)
+    if names is not None and feature_names is not None and names != feature_names:
+        missing = [name for name in feature_names if name not in names]
+        if missing:
+            shown = ", ".join(repr(name) for name in missing[:5])
+            raise ValueError(
+                f"X has {len(names)} features but the model was trained on {n_features}; "
+                f"missing: {shown}."
+            )
+        X = X[feature_names]
+    table = np.ascontiguousarray(X, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(
+            f"X must be a table of shape (n_samples, n_features), got shape {table.shape}; "
+            f"for one row use X.reshape(1, -1)."
+        )
+    if table.shape[1] != n_features:
+        raise ValueError(
+            f"X has {table.shape[1]} features but the model was trained on {n_features}."
+        )
+    if len(table) == 0:
+        raise ValueError("X has no rows; pass at least one.")
+    finite_float32(table)
+    return table
+
+
+def finite_float32(table: FloatArray) -> None:
+    """Refuse infinite values and values that float32 would turn into infinity."""
+    with np.errstate(invalid="ignore"):
+        bad = np.abs(table) > FLOAT32_MAX
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(
+            f"X contains infinity or a value too large for dtype('float32'): "
+            f"X[{i}, {j}] = {table[i, j]}. Use NaN for missing values, and rescale large ones."
+        )
+
+
+def labels(y: Any, classes: npt.NDArray[Any] | None, n_classes: int, n_rows: int) -> IntArray:
+    """Labels as positions in `classes` (or as they are, 0 to n_classes - 1, without classes)."""
+    given = np.asarray(y)
+    if given.ndim != 1 or len(given) != n_rows:
+        raise ValueError(
+            f"y has shape {given.shape} but X has {n_rows} rows; pass one label per row."
+        )
+    known = np.arange(n_classes) if classes is None else classes
+    position = np.searchsorted(known, given) if len(known) else np.zeros(n_rows, dtype=int)
+    position = np.minimum(position, len(known) - 1)
+    unseen = known[position] != given
+    if np.any(unseen):
+        raise ValueError(
+            f"y contains {given[np.argmax(unseen)]!r}, which the model has not seen; "
+            f"its labels are {list(known)!r}."
+        )
+    return position.astype(np.int32)

@@ -1,0 +1,1 @@
+"""How trees add up: arrays and parameters in, Trees out."""

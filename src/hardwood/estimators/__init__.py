@@ -1,0 +1,1 @@
+"""The scikit-learn protocol around the ensemble room, and nothing else."""

@@ -1,0 +1,159 @@
+"""What all estimators share: checking what the user passes, keeping fits whole."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from hardwood import _check
+from hardwood._check import FloatArray, IntArray
+from hardwood.model.trees import Trees
+from hardwood.threat import Reach, Threat, as_threat
+
+
+@dataclass(frozen=True)
+class ClassData:
+    """Checked training data of a classifier; rows without weight are gone."""
+
+    X: FloatArray
+    label: IntArray
+    classes: npt.NDArray[Any]
+    weight: FloatArray | None
+    feature_names: list[str] | None
+
+
+class RobustEstimator(BaseEstimator):
+    """Base of all estimators: a threat, validation, and fits that are whole or not there."""
+
+    eps: Any
+    threat: Threat | None
+    n_jobs: int | None
+    random_state: Any
+
+    trees_: Trees
+
+    @contextmanager
+    def _whole_fit(self) -> Iterator[None]:
+        """Leave the estimator as it was if fitting fails or is interrupted."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _reach(self, n_features: int, feature_names: list[str] | None) -> Reach:
+        return as_threat(self.eps, self.threat).reach(n_features, feature_names)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _monotonic(
+        self, given: Any, n_features: int, feature_names: list[str] | None
+    ) -> npt.NDArray[np.int8]:
+        """Signs per feature, empty if there are none; by position or by name."""
+        if given is None:
+            return np.empty(0, dtype=np.int8)
+        if isinstance(given, Mapping):
+            unknown = [name for name in given if name not in (feature_names or ())]
+            if unknown:
+                raise ValueError(
+                    f"monotonic_cst names the feature {unknown[0]!r}, but the columns are "
+                    f"{feature_names!r}."
+                )
+            given = [given.get(name, 0) for name in feature_names or ()]
+        signs = np.asarray(given)
+        if signs.shape != (n_features,):
+            raise ValueError(
+                f"monotonic_cst has {signs.size} entries but X has {n_features} features; "
+                f"pass one of -1, 0, 1 per feature."
+            )
+        if not np.isin(signs, (-1, 0, 1)).all():
+            wrong = signs[~np.isin(signs, (-1, 0, 1))][0]
+            raise ValueError(f"monotonic_cst must hold -1, 0 or 1, got {wrong}.")
+        return signs.astype(np.int8)
+
+    def _check_class_data(self, X: Any, y: Any, sample_weight: Any, class_weight: Any) -> ClassData:
+        """Check X, y and weights of a classifier; sets the fitted attributes about columns."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite="allow-nan",
+            multi_output=False,
+        )
+        _check.finite_float32(X)
+        check_classification_targets(y)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+            if not weight.any():
+                raise ValueError(
+                    "sample_weight is zero for all rows; at least one must be positive."
+                )
+        if class_weight is not None:
+            by_class = compute_sample_weight(class_weight, y)
+            weight = by_class if weight is None else weight * by_class
+        if weight is not None and not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        classes, label = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has only one class, {classes[0]!r}; a classifier needs rows of two or more "
+                f"classes (with positive weight)."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        return ClassData(
+            np.ascontiguousarray(X),
+            label.astype(np.int32),
+            classes,
+            weight,
+            None if names is None else list(names),
+        )
+
+    def _rows(self, X: Any) -> FloatArray:
+        """Rows to predict, checked against the columns seen in fit."""
+        check_is_fitted(self, "trees_")
+        table: FloatArray = validate_data(
+            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+        )
+        _check.finite_float32(table)
+        return table
+
+    def _margin(self, X: Any) -> FloatArray:
+        return self.trees_.margin(self._rows(X), n_jobs=self.n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def count_of(given: Any, n: int) -> int:
+    """A number of rows from a number or from a share of n, rounded up."""
+    return int(given) if isinstance(given, Integral) else max(1, int(np.ceil(given * n)))
+
+
+def features_tried(given: Any, n_features: int) -> int:
+    """Number of features a node looks at, from scikit-learn's forms of max_features."""
+    if given is None:
+        return n_features
+    if given == "sqrt":
+        return max(1, int(np.sqrt(n_features)))
+    if given == "log2":
+        return max(1, int(np.log2(n_features)))
+    if isinstance(given, Integral):
+        return min(int(given), n_features)
+    return max(1, int(given * n_features))

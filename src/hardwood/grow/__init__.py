@@ -1,0 +1,1 @@
+"""Where the best worst-case split is."""

@@ -1,0 +1,322 @@
+"""Trees: the flat, read-only model that every room speaks."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _check, _core
+from hardwood._check import FloatArray, IntArray
+from hardwood.errors import ModelFileError
+
+Link = Literal["identity", "logistic", "softmax", "share"]
+LINKS: tuple[Link, ...] = ("identity", "logistic", "softmax", "share")
+
+LEAF = -1
+
+
+class Trees:
+    """A tree model of any origin, as flat read-only arrays.
+
+    A row goes left when ``x < threshold``, x rounded to ``x_dtype`` first; a missing value goes
+    left where ``missing_left`` says so. Tree k owns the nodes ``tree_start[k]`` to
+    ``tree_start[k + 1]``; its leaf's values are added to the outputs of the margin from
+    ``tree_output[k]`` on. The margin starts at ``base`` and is added up in tree order, in the
+    precision of ``value``.
+
+    Parameters
+    ----------
+    feature : array-like of int, shape (n_nodes,)
+        Feature that a node splits on, -1 for leaves.
+    threshold : array-like, shape (n_nodes,)
+        Ignored for leaves. Its dtype, float32 or float64, is the model's ``x_dtype``.
+    left, right : array-like of int, shape (n_nodes,)
+        Children, counted from the first node of their tree; ignored for leaves.
+    missing_left : array-like of bool, shape (n_nodes,)
+        Whether a missing value goes left.
+    value : array-like, shape (n_nodes,) or (n_nodes, n_values)
+        Values of the leaves. Its dtype, float32 or float64, is the precision of the margin.
+    tree_start : array-like of int, shape (n_trees + 1,)
+        First node of every tree, and the number of nodes.
+    tree_output : array-like of int, shape (n_trees,) or None, default=None
+        First output that a tree adds to; None means 0 for all.
+    base : float or array-like, shape (n_outputs,), default=0.0
+        Where the margin starts. One output means two classes (a positive margin is the second one)
+        or a regression.
+    link : {"identity", "logistic", "softmax", "share"}, default="identity"
+        How a margin becomes a probability; "share" divides by the sum over the outputs.
+    n_features : int or None, default=None
+        Number of columns; None means as many as the trees use.
+    classes : array-like or None, default=None
+        Labels, sorted; None means 0, 1, ...
+    feature_names : sequence of str or None, default=None
+        Column names.
+    gain, cover : array-like of float, shape (n_nodes,) or None, default=None
+        What training knew of a node: gain of its split, weight of its rows.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> stump = hw.Trees([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1],
+    ...                  [True, False, False], [0.0, -1.0, 1.0], [0, 3], n_features=1)
+    >>> stump.predict([[0.2], [0.5]])
+    array([0, 1])
+    """
+
+    feature: IntArray
+    threshold: npt.NDArray[Any]
+    left: IntArray
+    right: IntArray
+    missing_left: npt.NDArray[np.bool_]
+    value: npt.NDArray[Any]
+    tree_start: npt.NDArray[np.int64]
+    tree_output: IntArray
+    base: FloatArray
+
+    def __init__(
+        self,
+        feature: npt.ArrayLike,
+        threshold: npt.ArrayLike,
+        left: npt.ArrayLike,
+        right: npt.ArrayLike,
+        missing_left: npt.ArrayLike,
+        value: npt.ArrayLike,
+        tree_start: npt.ArrayLike,
+        tree_output: npt.ArrayLike | None = None,
+        base: npt.ArrayLike = 0.0,
+        *,
+        link: Link = "identity",
+        n_features: int | None = None,
+        classes: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        gain: npt.ArrayLike | None = None,
+        cover: npt.ArrayLike | None = None,
+    ) -> None:
+        if link not in LINKS:
+            raise ValueError(f"link must be one of {LINKS}, got link={link!r}.")
+        self.feature = _frozen("feature", feature, np.int32, 1)
+        self.threshold = _frozen_float("threshold", threshold, 1)
+        self.left = _frozen("left", left, np.int32, 1)
+        self.right = _frozen("right", right, np.int32, 1)
+        self.missing_left = _frozen("missing_left", missing_left, np.bool_, 1)
+        given_value = np.asarray(value)
+        self.value = _frozen_float(
+            "value", given_value[:, None] if given_value.ndim == 1 else given_value, 2
+        )
+        self.tree_start = _frozen("tree_start", tree_start, np.int64, 1)
+        if tree_output is None:
+            tree_output = np.zeros(max(len(self.tree_start) - 1, 0), dtype=np.int32)
+        self.tree_output = _frozen("tree_output", tree_output, np.int32, 1)
+        self.base = _frozen("base", np.atleast_1d(base), np.float64, 1)
+        self.link: Link = link
+        self.gain = None if gain is None else _frozen("gain", gain, np.float64, 1)
+        self.cover = None if cover is None else _frozen("cover", cover, np.float64, 1)
+        self.feature_names = None if feature_names is None else list(feature_names)
+        if n_features is None:
+            n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
+        self.n_features = int(n_features)
+        self.classes = None if classes is None else _read_only(np.asarray(classes))
+        self._check_what_the_core_does_not_see()
+        try:
+            self._core = _core.Trees(
+                self.feature,
+                self.threshold.astype(np.float64),
+                self.left,
+                self.right,
+                self.missing_left.view(np.uint8),
+                self.value.astype(np.float64),
+                self.tree_start,
+                self.tree_output,
+                self.base,
+                n_features=self.n_features,
+                x_float32=self.x_dtype == np.float32,
+                sum_float32=self.value.dtype == np.float32,
+            )
+        except ValueError as error:
+            raise ModelFileError(str(error)) from None
+
+    def _check_what_the_core_does_not_see(self) -> None:
+        for name in ("gain", "cover"):
+            given = getattr(self, name)
+            if given is not None and len(given) != len(self.feature):
+                raise ModelFileError(
+                    f"{name} has {len(given)} entries but there are {len(self.feature)} nodes."
+                )
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ModelFileError(
+                f"feature_names has {len(self.feature_names)} entries but the model has "
+                f"{self.n_features} features."
+            )
+        if self.classes is not None and len(self.classes) != self.n_classes:
+            raise ModelFileError(
+                f"classes has {len(self.classes)} entries but the model tells {self.n_classes} "
+                f"classes apart."
+            )
+
+    @property
+    def x_dtype(self) -> np.dtype[Any]:
+        """Precision in which the model compares: x is rounded to it first."""
+        return self.threshold.dtype
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.tree_start) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes in all trees."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves in all trees."""
+        return int(np.count_nonzero(self.feature == LEAF))
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of margins a row has."""
+        return len(self.base)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; a margin of one output tells two apart."""
+        return max(self.n_outputs, 2)
+
+    def __repr__(self) -> str:
+        return (
+            f"Trees(n_trees={self.n_trees}, n_leaves={self.n_leaves}, "
+            f"n_features={self.n_features}, n_outputs={self.n_outputs}, "
+            f"x_dtype={self.x_dtype.name!r}, link={self.link!r})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_core"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = {k: v for k, v in state.items() if k not in ("n_features",)}
+        Trees.__init__(self, n_features=state["n_features"], **arrays)
+
+    def margin(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Add up the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        n_jobs : int or None, default=None
+            Number of threads; -1 means all cores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            Margins, float64, holding exactly what the model's own precision gives.
+        """
+        table = _check.rows(X, self.n_features, self.feature_names)
+        return np.asarray(self._core.margin(table, n_threads=_check.thread_count(n_jobs)))
+
+    def apply(self, X: Any, *, n_jobs: int | None = None) -> IntArray:
+        """Find the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        n_jobs : int or None, default=None
+            Number of threads; -1 means all cores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_trees)
+            Nodes, counted from the first node of their tree.
+        """
+        table = _check.rows(X, self.n_features, self.feature_names)
+        return np.asarray(self._core.apply(table, n_threads=_check.thread_count(n_jobs)))
+
+    def predict_class(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[np.int64]:
+        """Decide the position of each row's label in ``classes``.
+
+        One output: the sign of the margin. More: the largest one, the first on ties.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        n_jobs : int or None, default=None
+            Number of threads; -1 means all cores.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+            Positions.
+        """
+        margin = self.margin(X, n_jobs=n_jobs)
+        if self.n_outputs == 1:
+            return (margin[:, 0] > 0).astype(np.int64)
+        largest: npt.NDArray[np.int64] = np.argmax(margin, axis=1)
+        return largest
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[Any]:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        n_jobs : int or None, default=None
+            Number of threads; -1 means all cores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        position = self.predict_class(X, n_jobs=n_jobs)
+        return position if self.classes is None else self.classes[position]
+
+    def leaf_boxes(self, tree: int = 0) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Give the region of each leaf of one tree.
+
+        Parameters
+        ----------
+        tree : int, default=0
+            Which tree.
+
+        Returns
+        -------
+        leaf : ndarray of shape (n_leaves,)
+            Nodes, counted from the first node of the tree, from left to right.
+        low, high : ndarray of shape (n_leaves, n_features)
+            A row of doubles without missing values ends in the leaf if and only if
+            ``low <= x < high``. The ends lie where rounding to ``x_dtype`` crosses the threshold,
+            so they hold for x as it is, not only for x already rounded.
+        """
+        if not 0 <= tree < self.n_trees:
+            raise ValueError(f"tree must be 0 to {self.n_trees - 1}, got tree={tree}.")
+        leaf, low, high = self._core.leaf_boxes(tree)
+        return np.asarray(leaf), np.asarray(low), np.asarray(high)
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _frozen(name: str, given: npt.ArrayLike, dtype: Any, ndim: int) -> npt.NDArray[Any]:
+    """A read-only copy; refuses what the dtype cannot hold rather than wrap around."""
+    source = np.asarray(given)
+    if source.ndim != ndim:
+        raise ModelFileError(f"{name} must have {ndim} dimension(s), got shape {source.shape}.")
+    with np.errstate(invalid="ignore", over="ignore"):
+        array = np.ascontiguousarray(source, dtype=dtype)
+    if not np.issubdtype(dtype, np.floating) and not np.array_equal(array, source):
+        wrong = source[array != source][0]
+        raise ModelFileError(f"{name} must hold {np.dtype(dtype).name}, got {wrong!r}.")
+    return _read_only(array)
+
+
+def _frozen_float(name: str, given: npt.ArrayLike, ndim: int) -> npt.NDArray[Any]:
+    dtype = np.float32 if np.asarray(given).dtype == np.float32 else np.float64
+    return _frozen(name, given, dtype, ndim)

@@ -1,0 +1,1 @@
+"""What the reader should conclude: tables and plots."""

@@ -1,0 +1,315 @@
+"""What the adversary may do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FLOAT32_MAX, FloatArray
+
+Norm = Literal["inf", 1, 2, 0]
+NORMS: tuple[Norm, ...] = ("inf", 1, 2, 0)
+NormLike = Norm | float
+
+
+def check_norm(norm: Any) -> Norm:
+    """Bring a norm to one of "inf", 1, 2, 0."""
+    if norm in ("inf", np.inf):
+        return "inf"
+    if not isinstance(norm, str | bool):
+        for known in (1, 2, 0):
+            if norm == known:
+                return known
+    raise ValueError(f'norm must be "inf", 1, 2 or 0, got norm={norm!r}.')
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A threat for a given table: arrays with one entry per feature.
+
+    ``limits`` holds down, up, low, high; the core's ``Reach`` defines the ball from them.
+    A step counts its size divided by ``down_scale`` or ``up_scale``: 1 where eps is the same
+    everywhere, less where a feature may move less. ``radius`` is the largest eps.
+    """
+
+    limits: FloatArray
+    down_scale: FloatArray
+    up_scale: FloatArray
+    radius: float
+
+    def without_radius(self) -> "Reach":
+        """The same directions, range and scales, but steps of any size."""
+        limits = self.limits.copy()
+        limits[:, :2] = np.where(limits[:, :2] > 0, np.inf, 0.0)
+        return Reach(limits, self.down_scale, self.up_scale, np.inf)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Threat:
+    """What the adversary may do to a row.
+
+    The adversary replaces a row x by any point of a closed ball around it that also lies in the
+    valid range and leaves the fixed features alone. A missing value is never moved.
+
+    Parameters
+    ----------
+    eps : float, sequence, mapping
+        How far a value can be moved, finite and >= 0: one number; a list or array with one per
+        feature; a mapping from feature name or position (features that are not named do not move).
+        Wherever a number may stand, a pair ``(down, up)`` gives different steps down and up; a
+        tuple of two numbers alone is such a pair for all features. With ``norm=0``, the number of
+        features that can be changed.
+    norm : {"inf", 1, 2, 0}, default="inf"
+        How a move is measured. With eps per feature, a step counts relative to the eps of its
+        feature: ``norm((x' - x) / eps) <= 1``.
+    low, high : float, sequence, mapping or None, default=None
+        The valid range of the adversary's values, one number or one per feature.
+        It does not push rows that lie outside of it.
+    fixed : sequence of int or str, default=()
+        Features that the adversary cannot touch, by position or by name.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> threat = hw.Threat(eps=0.1, low=0, high=1)
+    >>> low, high = threat.ball([[0.25, 0.95]])
+    >>> print(low, high)
+    [[0.15 0.85]] [[0.35 1.  ]]
+
+    A spammer can add words, but not take them away; the sender's age is out of reach:
+
+    >>> threat = hw.Threat(eps=(0, 3), fixed=["age"])
+    >>> low, high = threat.ball([[5.0, 30.0]], feature_names=["n_words", "age"])
+    >>> print(low, high)
+    [[ 5. 30.]] [[ 8. 30.]]
+    """
+
+    eps: Any
+    norm: Norm
+    low: Any
+    high: Any
+    fixed: tuple[int | str, ...]
+
+    def __init__(
+        self,
+        eps: Any,
+        norm: Any = "inf",
+        low: Any = None,
+        high: Any = None,
+        fixed: Sequence[int | str] = (),
+    ) -> None:
+        if isinstance(fixed, str):
+            raise ValueError(f"fixed must be a sequence of features, got the string {fixed!r}.")
+        object.__setattr__(self, "eps", eps)
+        object.__setattr__(self, "norm", check_norm(norm))
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "fixed", tuple(fixed))
+        self._check_what_needs_no_table()
+
+    def _check_what_needs_no_table(self) -> None:
+        for step in _steps_named(self.eps):
+            _check_eps(step)
+        if self.norm == 0 and not isinstance(self.eps, int | float | np.number):
+            raise ValueError(
+                f"With norm=0, eps is the number of features that can be changed; "
+                f"pass one number, got eps={self.eps!r}."
+            )
+
+    def __repr__(self) -> str:
+        parts = [f"eps={self.eps!r}"]
+        if self.norm != "inf":
+            parts.append(f"norm={self.norm!r}")
+        for name in ("low", "high"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        if self.fixed:
+            parts.append(f"fixed={self.fixed!r}")
+        return f"Threat({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Threat) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def reach(self, n_features: int, feature_names: Sequence[str] | None = None) -> Reach:
+        """Spell the threat out for a table.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+        feature_names : sequence of str or None, default=None
+            Column names, needed where the threat names features.
+
+        Returns
+        -------
+        Reach
+            Arrays with one entry per feature.
+        """
+        names = None if feature_names is None else list(feature_names)
+        low = _per_feature("low", self.low, -FLOAT32_MAX, n_features, names)
+        high = _per_feature("high", self.high, FLOAT32_MAX, n_features, names)
+        if np.any(low > high):
+            f = int(np.argmax(low > high))
+            raise ValueError(
+                f"low must not exceed high, got low={low[f]} and high={high[f]} for feature {f}."
+            )
+        if self.norm == 0:
+            down = up = np.full(n_features, np.inf if float(self.eps) >= 1 else 0.0)
+            radius = float(self.eps)
+        else:
+            down, up = _down_and_up(self.eps, n_features, names)
+            radius = float(max(down.max(), up.max()))
+        down, up = down.copy(), up.copy()
+        for feature in self.fixed:
+            at = _position(feature, n_features, names, "fixed")
+            down[at] = up[at] = 0.0
+        unit = radius if 0 < radius < np.inf and self.norm != 0 else 1.0
+        return Reach(
+            limits=np.ascontiguousarray(np.column_stack([down, up, low, high])),
+            down_scale=_scale(down, unit),
+            up_scale=_scale(up, unit),
+            radius=radius,
+        )
+
+    def ball(
+        self, X: npt.ArrayLike, feature_names: Sequence[str] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Give the ends of the ball around every row.
+
+        In the maximum norm the ball is exactly the box between the ends; in other norms the box is
+        the smallest one around it, and along one feature alone the ends are reached.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN stays NaN.
+        feature_names : sequence of str or None, default=None
+            Column names, needed where the threat names features.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_samples, n_features)
+            Both ends belong to the ball.
+        """
+        table = np.ascontiguousarray(X, dtype=np.float64)
+        low, high = _core.ball_ends(table, self.reach(table.shape[1], feature_names).limits)
+        return np.asarray(low), np.asarray(high)
+
+
+def as_threat(eps: Any, threat: Threat | None) -> Threat:
+    """Choose between the two ways in which callers can say what the adversary may do."""
+    if threat is None:
+        return Threat(eps)
+    if not isinstance(threat, Threat):
+        raise TypeError(f"threat must be a hardwood.Threat, got {type(threat).__name__}.")
+    return threat
+
+
+def _scale(step: FloatArray, unit: float) -> FloatArray:
+    # A direction that is closed needs no scale; 1 avoids 0 / 0. Unlimited steps are not scaled.
+    return np.where((step > 0) & np.isfinite(step), step / unit, 1.0)
+
+
+def _steps_named(eps: Any) -> list[Any]:
+    """The numbers and pairs in eps, whatever its form."""
+    if isinstance(eps, Mapping):
+        return list(eps.values())
+    if isinstance(eps, str | bytes) or np.ndim(_no_ragged(eps)) == 0:
+        return [eps]
+    return list(eps)
+
+
+def _no_ragged(eps: Any) -> Any:
+    # Numbers and pairs may be mixed, which numpy will not look at.
+    return eps if not isinstance(eps, list | tuple) else [None] * len(eps)
+
+
+def _check_eps(step: Any) -> None:
+    try:
+        numbers = np.asarray(step, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or numbers.shape not in ((), (2,)):
+        raise ValueError(
+            f"eps must be a finite number >= 0, a pair (down, up), one of these per feature, "
+            f"or a mapping from feature name, got eps={step!r}."
+        )
+    bad = ~np.isfinite(numbers) | (numbers < 0)
+    if bad.any():
+        raise ValueError(f"eps must be a finite number >= 0, got eps={numbers[bad][0]}.")
+
+
+def _position(feature: Any, n_features: int, names: list[str] | None, what: str) -> int:
+    if isinstance(feature, str):
+        if names is None:
+            raise ValueError(
+                f"{what} names the feature {feature!r}, but the columns have no names; "
+                f"pass a data frame, or use positions."
+            )
+        if feature not in names:
+            shown = ", ".join(repr(name) for name in names[:8]) + (
+                ", ..." if len(names) > 8 else ""
+            )
+            raise ValueError(f"{what} names the feature {feature!r}, but the columns are {shown}.")
+        return names.index(feature)
+    if not 0 <= feature < n_features:
+        raise ValueError(
+            f"{what} names feature {feature}, but there are {n_features} features "
+            f"(0 to {n_features - 1})."
+        )
+    return int(feature)
+
+
+def _per_feature(
+    what: str, given: Any, default: float, n_features: int, names: list[str] | None
+) -> FloatArray:
+    """One number per feature from None, a number, a sequence or a mapping."""
+    if given is None:
+        return np.full(n_features, default)
+    if isinstance(given, Mapping):
+        values = np.full(n_features, default)
+        for feature, value in given.items():
+            values[_position(feature, n_features, names, what)] = value
+    else:
+        values = np.asarray(given, dtype=np.float64)
+        if values.ndim == 0:
+            values = np.full(n_features, float(values))
+    if values.shape != (n_features,):
+        raise ValueError(
+            f"{what} has {values.size} entries but X has {n_features} features; "
+            f"pass one number, or one entry per feature."
+        )
+    if np.isnan(values).any():
+        raise ValueError(
+            f"{what} must be a number, got NaN for feature {np.isnan(values).argmax()}."
+        )
+    limited: FloatArray = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX)
+    return limited
+
+
+def _down_and_up(
+    eps: Any, n_features: int, names: list[str] | None
+) -> tuple[FloatArray, FloatArray]:
+    """The largest step down and up, per feature, from every form that eps may take."""
+    if isinstance(eps, Mapping):
+        steps = np.zeros((n_features, 2))
+        for feature, step in eps.items():
+            steps[_position(feature, n_features, names, "eps")] = step
+        return steps[:, 0], steps[:, 1]
+    if isinstance(eps, tuple) and len(eps) == 2 and all(np.ndim(step) == 0 for step in eps):
+        return np.full(n_features, float(eps[0])), np.full(n_features, float(eps[1]))
+    if np.ndim(eps) == 0:
+        return np.full(n_features, float(eps)), np.full(n_features, float(eps))
+    if len(eps) != n_features:
+        raise ValueError(
+            f"eps has {len(eps)} entries but X has {n_features} features; "
+            f"pass one number, or one entry per feature."
+        )
+    steps = np.array([np.broadcast_to(np.asarray(step, dtype=np.float64), 2) for step in eps])
+    return steps[:, 0], steps[:, 1]

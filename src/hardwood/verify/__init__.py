@@ -1,0 +1,1 @@
+"""What can be proven about a model and a row: distances and certificates."""
