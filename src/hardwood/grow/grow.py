@@ -79,4 +79,4 @@ def grow_class_tree(
         seed=rules.seed,
         n_threads=rules.n_threads,
     )
-    return GrownTree(*(np.asarray(array) for array in arrays))
+    return GrownTree(*arrays)
