@@ -31,6 +31,23 @@ struct Node {
   }
 };
 
+/// Weights counted in steps of a grid, and the step: a power of two so coarse that every sum of
+/// weights is a whole number below 2^53, exact in any order. So the rows of a column, sorted or not,
+/// weigh the same, a child that has no rows of a class has no weight of it, and whatever the unit of
+/// the weights, no product of them overflows.
+struct GridWeights {
+  std::vector<double> n_steps;  // empty: one a row
+  double step = 1;
+
+  explicit GridWeights(std::span<const double> weight) : n_steps(weight.begin(), weight.end()) {
+    if (n_steps.empty()) return;
+    const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
+    const int exponent = std::ilogb(sum) + 1 - 52;
+    step = std::ldexp(1.0, exponent);
+    for (double& n : n_steps) n = std::max(std::nearbyint(std::ldexp(n, -exponent)), 1.0);
+  }
+};
+
 /// splitmix64: a whole generator in one line of state, the same everywhere.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
@@ -45,8 +62,7 @@ class ClassTreeGrower {
                   std::int32_t n_classes, std::span<const double> weight,
                   std::span<const Reach> reach, std::span<const std::int8_t> monotonic,
                   const ClassTreeOptions& options)
-      : x_(x),
-        weight_(weight),
+      : weights_(weight),
         reach_(reach),
         monotonic_(monotonic),
         options_(options),
@@ -57,8 +73,10 @@ class ClassTreeGrower {
     root.end = x.n_rows;
     root.weights.resize(static_cast<std::size_t>(n_classes));
     for (std::size_t i = 0; i < x.n_rows; ++i) {
-      root.weights[static_cast<std::size_t>(label[i])] += weight.empty() ? 1.0 : weight[i];
+      root.weights[static_cast<std::size_t>(label[i])] +=
+          weights_.n_steps.empty() ? 1.0 : weights_.n_steps[i];
     }
+    min_weight_leaf_ = options.min_weight_fraction_leaf * root.cover();
     add(std::move(root));
   }
 
@@ -108,7 +126,8 @@ class ClassTreeGrower {
   }
 
   Split best_split_among(const Node& node, std::span<const Feature> features) const {
-    const SplitNode view{node.weights, weight_, node.value_low, node.value_high};
+    const SplitNode view{node.weights, weights_.n_steps, min_weight_leaf_, node.value_low,
+                         node.value_high};
     const int n_threads = threads_for(node);
     std::vector<Split> best(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(features.size(), n_threads, [&](std::size_t i, int thread) {
@@ -183,7 +202,7 @@ class ClassTreeGrower {
       tree.right.push_back(-1);
       tree.gain.push_back(is_leaf ? 0 : node.split.gain);
       const double cover = node.cover();
-      tree.cover.push_back(cover);
+      tree.cover.push_back(cover * weights_.step);
       tree.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
       for (const double weight : node.weights) {
         tree.value.push_back(static_cast<float>(weight / cover));
@@ -196,14 +215,14 @@ class ClassTreeGrower {
     return tree;
   }
 
-  Matrix<const double> x_;
-  std::span<const double> weight_;
+  GridWeights weights_;
   std::span<const Reach> reach_;
   std::span<const std::int8_t> monotonic_;
   const ClassTreeOptions& options_;
   Columns columns_;
   std::vector<std::uint8_t> row_goes_left_;
   Driver driver_;
+  double min_weight_leaf_ = 0;
   std::vector<Node> nodes_;
 };
 

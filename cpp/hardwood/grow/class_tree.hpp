@@ -15,7 +15,8 @@ struct ClassTreeOptions {
   std::int32_t max_depth = -1;     ///< -1: no limit
   std::size_t max_leaf_nodes = 0;  ///< 0: no limit
   std::size_t min_samples_split = 2;
-  std::size_t max_features = 0;  ///< features tried a node; 0: all of them
+  double min_weight_fraction_leaf = 0;  ///< share of all weight each child needs
+  std::size_t max_features = 0;         ///< features tried a node; 0: all of them
   std::uint64_t seed = 0;        ///< for the choice of features
   int n_threads = 1;
 };

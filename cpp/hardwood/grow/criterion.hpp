@@ -80,8 +80,10 @@ struct Gini {
     return sum / (all * all * left * right);
   }
 
+  /// The same slack: the least gain over a box is found by another road than the gain at one of its
+  /// points, and must not exceed what was ruled out by that point.
   static double ceiling(std::span<const double> n, std::span<const double> total) {
-    return gain(n, total);
+    return gain(n, total) * 1.000001 + 1e-12;
   }
 
   static double minimum(std::span<const double> sure, std::span<const double> possible,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "hardwood/box.hpp"
 #include "hardwood/grow/ambiguity.hpp"
@@ -91,11 +92,11 @@ bool keeps_order(int monotonic, double left_share, double right_share, const Spl
   return inside(left_share) && inside(right_share) && monotonic * (right_share - left_share) >= 0;
 }
 
-double share_of_class_1(std::span<const double> weights) {
-  double all = 0;
-  for (const double weight : weights) all += weight;
-  return weights[1] / all;
+double sum_of(std::span<const double> weights) {
+  return std::accumulate(weights.begin(), weights.end(), 0.0);
 }
+
+double share_of_class_1(std::span<const double> weights) { return weights[1] / sum_of(weights); }
 
 template <ClassCriterion Criterion>
 void search(std::span<const Entry> column, Feature feature, const Reach& reach, int monotonic,
@@ -120,6 +121,11 @@ void search(std::span<const Entry> column, Feature feature, const Reach& reach, 
     const double bar = best.feature == kLeaf ? rules.min_split_gain : best.gain;
     const double gain = criterion.robust_gain(sure, plain, possible, bar);
     if (!(gain > bar)) return;
+    const double left_weight = sum_of(plain);
+    if (left_weight < node.min_weight_leaf ||
+        sum_of(node.total) - left_weight < node.min_weight_leaf) {
+      return;
+    }
     if (ordered) {
       Weights right(plain);
       for (std::size_t k = 0; k < right.size(); ++k) right[k] = node.total[k] - plain[k];

@@ -48,6 +48,7 @@ struct SplitRules {
 struct SplitNode {
   std::span<const double> total;   ///< class weights
   std::span<const double> weight;  ///< of all rows of the data; empty means one each
+  double min_weight_leaf = 0;      ///< weight each child needs when nobody attacks
   double value_low =
       -std::numeric_limits<double>::infinity();  ///< bounds that monotonicity puts on
   double value_high = std::numeric_limits<double>::infinity();  ///< the share of class 1

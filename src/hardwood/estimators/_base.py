@@ -99,13 +99,11 @@ class RobustEstimator(BaseEstimator):
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-            if not weight.any():
-                raise ValueError(
-                    "sample_weight is zero for all rows; at least one must be positive."
-                )
         if class_weight is not None:
             by_class = compute_sample_weight(class_weight, y)
             weight = by_class if weight is None else weight * by_class
+        if weight is not None:
+            _check_weight(weight, class_weight)
         if weight is not None and not weight.all():
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         classes, label = np.unique(y, return_inverse=True)
@@ -133,12 +131,26 @@ class RobustEstimator(BaseEstimator):
         return table
 
     def _margin(self, X: Any) -> FloatArray:
-        return self.trees_.margin(self._rows(X), n_jobs=self.n_jobs)
+        rows = self._rows(X)
+        return self.trees_.margin(rows, n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _check_weight(weight: FloatArray, class_weight: Any) -> None:
+    if (weight < 0).any() or not np.isfinite(weight.sum()):
+        # Sample weights were checked one by one, so it is the class weights or the sum.
+        raise ValueError(
+            f"Weights must be >= 0 and have a finite sum, got class_weight={class_weight!r} and a "
+            f"sum of {weight.sum()}; rescale them."
+        )
+    if not weight.any():
+        raise ValueError(
+            "All weights are zero (sample_weight times class_weight); at least one must be positive."
+        )
 
 
 def count_of(given: Any, n: int) -> int:

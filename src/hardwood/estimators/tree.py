@@ -1,6 +1,7 @@
 """The robust decision tree for scikit-learn users."""
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,8 +18,8 @@ from hardwood.errors import HardwoodWarning
 from hardwood.estimators._base import ClassData, RobustEstimator, count_of, features_tried
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.model.text import tree_text
-from hardwood.model.trees import LEAF
-from hardwood.threat import Reach
+from hardwood.model.trees import LEAF, Trees
+from hardwood.threat import Reach, Threat
 
 
 class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
@@ -43,8 +44,9 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         O(n) a threshold; two classes, no weights.
     candidates : {"midpoints", "intervals"}, default="midpoints"
         Thresholds tried: halfway between neighbouring values, as in the paper, or in the intervals
-        between ends of balls in which the robust gain has its maxima: at least as good a split, and
-        fewer to try.
+        between ends of balls in which the robust gain has its maxima: no threshold has a larger
+        gain, and fewer are tried. (Limits on the children and `monotonic_cst` can rule such a
+        maximum out; its neighbours are then not tried.)
     max_depth : int or None, default=None
         Largest depth; None means until leaves are pure or no split has a robust gain.
     max_leaf_nodes : int or None, default=None
@@ -53,6 +55,8 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         Rows a node needs to be split; a float is a share of all rows.
     min_samples_leaf : int or float, default=1
         Rows each child needs when nobody attacks; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the weight of all rows that each child needs when nobody attacks.
     min_split_gain : float, default=0.0
         A split is made only if its robust gain is larger than this.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
@@ -116,6 +120,7 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
         ],
+        "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
         "min_split_gain": [Interval(Real, 0, None, closed="left")],
         "max_features": [
             Interval(Integral, 1, None, closed="left"),
@@ -141,6 +146,7 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         max_leaf_nodes: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_split_gain: float = 0.0,
         max_features: int | float | str | None = None,
         class_weight: Any = None,
@@ -157,6 +163,7 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_split_gain = min_split_gain
         self.max_features = max_features
         self.class_weight = class_weight
@@ -192,18 +199,10 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
                     f"monotonic_cst needs two classes, y has {len(data.classes)}; drop it, or "
                     f"train one tree per class."
                 )
-            trees, n_samples = train_tree(
-                data.X,
-                data.label,
-                data.classes,
-                data.weight,
-                reach,
-                monotonic,
-                self._rules(data),
-                data.feature_names,
-            )
+            rules = self._rules(data)
+            trees, n_samples = _train(data, reach, monotonic, rules)
             if trees.n_nodes == 1:
-                self._warn_if_constant(data, reach)
+                _warn_if_the_threat_is_why(data, reach, monotonic, rules)
             self.classes_ = data.classes
             self.n_classes_ = len(data.classes)
             self.trees_ = trees
@@ -233,23 +232,12 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
             min_split_gain=float(self.min_split_gain),
             min_samples_leaf=count_of(self.min_samples_leaf, n_rows),
             min_samples_split=max(2, count_of(self.min_samples_split, n_rows)),
+            min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
             max_depth=-1 if self.max_depth is None else int(self.max_depth),
             max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             max_features=features_tried(self.max_features, n_features),
             seed=self._seed(),
             n_threads=thread_count(self.n_jobs),
-        )
-
-    def _warn_if_constant(self, data: ClassData, reach: Reach) -> None:
-        if not reach.limits[:, :2].any():
-            return  # a natural tree: the data, not the threat, allows no split
-        warnings.warn(
-            f"No split survives the threat (largest step {reach.limits[:, :2].max():g}): for every "
-            f"threshold of {data.X.shape[1]} features the adversary can move enough rows across to "
-            f"leave no robust gain. The model is constant; use a smaller eps, or scale the "
-            f"features so that eps fits their range.",
-            HardwoodWarning,
-            stacklevel=3,
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -314,7 +302,8 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         ndarray of shape (n_samples,)
             Nodes of ``trees_``.
         """
-        return self.trees_.apply(self._rows(X), n_jobs=self.n_jobs)[:, 0]
+        rows = self._rows(X)
+        return self.trees_.apply(rows, n_jobs=self.n_jobs)[:, 0]
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Mark the nodes that each row visits.
@@ -402,6 +391,40 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
 
         check_is_fitted(self, "trees_")
         return plot_tree(self.trees_, ax=ax, max_depth=max_depth, precision=precision)
+
+
+def _train(
+    data: ClassData, reach: Reach, monotonic: npt.NDArray[np.int8], rules: ClassTreeRules
+) -> tuple[Trees, npt.NDArray[np.int64]]:
+    return train_tree(
+        data.X,
+        data.label,
+        data.classes,
+        data.weight,
+        reach,
+        monotonic,
+        rules,
+        data.feature_names,
+    )
+
+
+def _warn_if_the_threat_is_why(
+    data: ClassData, reach: Reach, monotonic: npt.NDArray[np.int8], rules: ClassTreeRules
+) -> None:
+    """Warn about a constant model, unless the natural tree would be constant too."""
+    n_features = data.X.shape[1]
+    nobody = Threat(0).reach(n_features)
+    natural, _ = _train(data, nobody, monotonic, replace(rules, inner="exact", max_depth=1))
+    if natural.n_nodes == 1:
+        return
+    warnings.warn(
+        f"No split survives the threat (largest step {reach.limits[:, :2].max():g}): for every "
+        f"threshold of {n_features} features the adversary can move enough rows across to leave "
+        f"no robust gain above min_split_gain={rules.min_split_gain:g}. The model is constant; "
+        f"use a smaller eps, or scale the features so that eps fits their range.",
+        HardwoodWarning,
+        stacklevel=3,
+    )
 
 
 def _nodes_above(

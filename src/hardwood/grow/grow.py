@@ -25,6 +25,7 @@ class ClassTreeRules:
     min_split_gain: float = 0.0
     min_samples_leaf: int = 1
     min_samples_split: int = 2
+    min_weight_fraction_leaf: float = 0.0
     max_depth: int = -1
     max_leaf_nodes: int = 0
     max_features: int = 0
@@ -75,6 +76,7 @@ def grow_class_tree(
         max_depth=rules.max_depth,
         max_leaf_nodes=rules.max_leaf_nodes,
         min_samples_split=rules.min_samples_split,
+        min_weight_fraction_leaf=rules.min_weight_fraction_leaf,
         max_features=rules.max_features,
         seed=rules.seed,
         n_threads=rules.n_threads,
