@@ -26,7 +26,8 @@ void bind_grow(nb::module_& module) {
          const Array1<std::int8_t>& monotonic, grow::Impurity impurity, grow::Inner inner,
          grow::Candidates candidates, double min_split_gain, std::size_t min_samples_leaf,
          std::int32_t max_depth, std::size_t max_leaf_nodes, std::size_t min_samples_split,
-         double min_weight_fraction_leaf, std::size_t max_features, std::uint64_t seed, int n_threads) {
+         double min_weight_fraction_leaf, std::size_t max_features, std::uint64_t seed,
+         int n_threads) {
         const grow::ClassTreeOptions options{
             {impurity, inner, candidates, min_split_gain, min_samples_leaf},
             max_depth,
@@ -52,8 +53,8 @@ void bind_grow(nb::module_& module) {
       nb::arg("weight").noconvert(), nb::arg("reach").noconvert(), nb::arg("monotonic").noconvert(),
       nb::kw_only(), nb::arg("impurity"), nb::arg("inner"), nb::arg("candidates"),
       nb::arg("min_split_gain"), nb::arg("min_samples_leaf"), nb::arg("max_depth"),
-      nb::arg("max_leaf_nodes"), nb::arg("min_samples_split"), nb::arg("min_weight_fraction_leaf"), nb::arg("max_features"),
-      nb::arg("seed"), nb::arg("n_threads"),
+      nb::arg("max_leaf_nodes"), nb::arg("min_samples_split"), nb::arg("min_weight_fraction_leaf"),
+      nb::arg("max_features"), nb::arg("seed"), nb::arg("n_threads"),
       "Grow one robust classification tree: feature, threshold, left, right, missing_left, value, "
       "gain, cover, n_samples.");
 }

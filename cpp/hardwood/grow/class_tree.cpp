@@ -32,9 +32,9 @@ struct Node {
 };
 
 /// Weights counted in steps of a grid, and the step: a power of two so coarse that every sum of
-/// weights is a whole number below 2^53, exact in any order. So the rows of a column, sorted or not,
-/// weigh the same, a child that has no rows of a class has no weight of it, and whatever the unit of
-/// the weights, no product of them overflows.
+/// weights is a whole number below 2^53, exact in any order. So the rows of a column, sorted or
+/// not, weigh the same, a child that has no rows of a class has no weight of it, and whatever the
+/// unit of the weights, no product of them overflows.
 struct GridWeights {
   std::vector<double> n_steps;  // empty: one a row
   double step = 1;

@@ -17,7 +17,7 @@ struct ClassTreeOptions {
   std::size_t min_samples_split = 2;
   double min_weight_fraction_leaf = 0;  ///< share of all weight each child needs
   std::size_t max_features = 0;         ///< features tried a node; 0: all of them
-  std::uint64_t seed = 0;        ///< for the choice of features
+  std::uint64_t seed = 0;               ///< for the choice of features
   int n_threads = 1;
 };
 

@@ -121,11 +121,8 @@ void search(std::span<const Entry> column, Feature feature, const Reach& reach, 
     const double bar = best.feature == kLeaf ? rules.min_split_gain : best.gain;
     const double gain = criterion.robust_gain(sure, plain, possible, bar);
     if (!(gain > bar)) return;
-    const double left_weight = sum_of(plain);
-    if (left_weight < node.min_weight_leaf ||
-        sum_of(node.total) - left_weight < node.min_weight_leaf) {
-      return;
-    }
+    const double left_weight = sum_of(plain), right_weight = sum_of(node.total) - left_weight;
+    if (std::min(left_weight, right_weight) < node.min_weight_leaf) return;
     if (ordered) {
       Weights right(plain);
       for (std::size_t k = 0; k < right.size(); ++k) right[k] = node.total[k] - plain[k];
@@ -133,7 +130,8 @@ void search(std::span<const Entry> column, Feature feature, const Reach& reach, 
     }
     best.feature = feature;
     best.threshold = threshold;
-    best.missing_left = missing.empty() ? 2 * n_left >= column.size() : missing_left;
+    // Without missing rows to learn from, they will follow the heavier side.
+    best.missing_left = missing.empty() ? left_weight >= right_weight : missing_left;
     best.gain = gain;
     best.n_left = n_left;
     best.left_weights.assign(plain.begin(), plain.end());

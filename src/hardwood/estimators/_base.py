@@ -149,7 +149,7 @@ def _check_weight(weight: FloatArray, class_weight: Any) -> None:
         )
     if not weight.any():
         raise ValueError(
-            "All weights are zero (sample_weight times class_weight); at least one must be positive."
+            "All weights are zero (sample_weight times class_weight); give some row a positive one."
         )
 
 
