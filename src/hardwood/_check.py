@@ -45,12 +45,7 @@ def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> Flo
                 f"missing: {shown}."
             )
         X = X[feature_names]
-    table = np.ascontiguousarray(X, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(
-            f"X must be a table of shape (n_samples, n_features), got shape {table.shape}; "
-            f"for one row use X.reshape(1, -1)."
-        )
+    table = as_table(X)
     if table.shape[1] != n_features:
         raise ValueError(
             f"X has {table.shape[1]} features but the model was trained on {n_features}."
@@ -61,10 +56,23 @@ def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> Flo
     return table
 
 
+def as_table(X: Any) -> FloatArray:
+    """Any table as float64 in C order."""
+    table = np.ascontiguousarray(X, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(
+            f"X must be a table of shape (n_samples, n_features), got shape {table.shape}; "
+            f"for one row use X.reshape(1, -1)."
+        )
+    return table
+
+
 def finite_float32(table: FloatArray) -> None:
     """Refuse infinite values and values that float32 would turn into infinity."""
-    with np.errstate(invalid="ignore"):
-        bad = np.abs(table) > FLOAT32_MAX
+    flat = table.ravel()
+    if np.dot(flat, flat) < FLOAT32_MAX:
+        return  # one quick pass: no square is larger than their sum, which is not NaN
+    bad = np.abs(table) > FLOAT32_MAX
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise ValueError(
@@ -80,13 +88,13 @@ def labels(y: Any, classes: npt.NDArray[Any] | None, n_classes: int, n_rows: int
         raise ValueError(
             f"y has shape {given.shape} but X has {n_rows} rows; pass one label per row."
         )
-    known = np.arange(n_classes) if classes is None else classes
-    position = np.searchsorted(known, given) if len(known) else np.zeros(n_rows, dtype=int)
-    position = np.minimum(position, len(known) - 1)
-    unseen = known[position] != given
-    if np.any(unseen):
+    known = list(range(n_classes)) if classes is None else classes.tolist()
+    # A look-up, not a search: labels of different types have no order.
+    position_of = {label: position for position, label in enumerate(known)}
+    position = np.array([position_of.get(label, -1) for label in given.tolist()], dtype=np.int32)
+    if np.any(position < 0):
+        unseen = given.tolist()[np.argmax(position < 0)]
         raise ValueError(
-            f"y contains {given[np.argmax(unseen)]!r}, which the model has not seen; "
-            f"its labels are {list(known)!r}."
+            f"y contains {unseen!r}, which the model has not seen; its labels are {known!r}."
         )
-    return position.astype(np.int32)
+    return position

@@ -1,6 +1,6 @@
 """What the adversary may do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FLOAT32_MAX, FloatArray
+from hardwood._check import FLOAT32_MAX, FloatArray, as_table
 
 Norm = Literal["inf", 1, 2, 0]
 NORMS: tuple[Norm, ...] = ("inf", 1, 2, 0)
@@ -47,7 +47,7 @@ class Reach:
         return Reach(limits, self.down_scale, self.up_scale, np.inf)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Threat:
     """What the adversary may do to a row.
 
@@ -99,25 +99,35 @@ class Threat:
         norm: Any = "inf",
         low: Any = None,
         high: Any = None,
-        fixed: Sequence[int | str] = (),
+        fixed: Iterable[int | str] = (),
     ) -> None:
-        if isinstance(fixed, str):
-            raise ValueError(f"fixed must be a sequence of features, got the string {fixed!r}.")
-        object.__setattr__(self, "eps", eps)
+        if isinstance(fixed, str) or not isinstance(fixed, Iterable):
+            raise ValueError(
+                f"fixed must be a sequence of features, got {fixed!r}; "
+                f"for one feature pass a list of one."
+            )
+        object.__setattr__(self, "eps", _plain(eps))
         object.__setattr__(self, "norm", check_norm(norm))
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "fixed", tuple(fixed))
+        object.__setattr__(self, "low", _plain(low))
+        object.__setattr__(self, "high", _plain(high))
+        object.__setattr__(self, "fixed", _plain(tuple(fixed)))
         self._check_what_needs_no_table()
 
     def _check_what_needs_no_table(self) -> None:
-        for step in _steps_named(self.eps):
-            _check_eps(step)
-        if self.norm == 0 and not isinstance(self.eps, int | float | np.number):
+        for step in [self.eps] if _is_step(self.eps) else _entries(self.eps):
+            _check_step(step)
+        if self.norm == 0 and not _is_number(self.eps):
             raise ValueError(
                 f"With norm=0, eps is the number of features that can be changed; "
                 f"pass one number, got eps={self.eps!r}."
             )
+        for name in ("low", "high"):
+            for limit in _entries(getattr(self, name)):
+                if limit is not None and (not _is_number(limit) or np.isnan(limit)):
+                    raise ValueError(
+                        f"{name} must be a number, one per feature, or a mapping from feature "
+                        f"name, got {name}={limit!r}."
+                    )
 
     def __repr__(self) -> str:
         parts = [f"eps={self.eps!r}"]
@@ -130,11 +140,9 @@ class Threat:
             parts.append(f"fixed={self.fixed!r}")
         return f"Threat({', '.join(parts)})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Threat) and repr(self) == repr(other)
-
     def __hash__(self) -> int:
-        return hash(repr(self))
+        # Equal threats must agree here; eps may hold lists and mappings, which do not hash.
+        return hash((self.norm, self.fixed))
 
     def reach(self, n_features: int, feature_names: Sequence[str] | None = None) -> Reach:
         """Spell the threat out for a table.
@@ -152,28 +160,27 @@ class Threat:
             Arrays with one entry per feature.
         """
         names = None if feature_names is None else list(feature_names)
-        low = _per_feature("low", self.low, -FLOAT32_MAX, n_features, names)
-        high = _per_feature("high", self.high, FLOAT32_MAX, n_features, names)
+        low = _limits("low", self.low, -FLOAT32_MAX, n_features, names)
+        high = _limits("high", self.high, FLOAT32_MAX, n_features, names)
         if np.any(low > high):
             f = int(np.argmax(low > high))
             raise ValueError(
                 f"low must not exceed high, got low={low[f]} and high={high[f]} for feature {f}."
             )
         if self.norm == 0:
-            down = up = np.full(n_features, np.inf if float(self.eps) >= 1 else 0.0)
-            radius = float(self.eps)
+            steps = np.full((n_features, 2), np.inf if self.eps >= 1 else 0.0)
         else:
-            down, up = _down_and_up(self.eps, n_features, names)
-            radius = float(max(down.max(), up.max()))
-        down, up = down.copy(), up.copy()
+            every = [self.eps] * n_features if _is_step(self.eps) else self.eps
+            listed = _per_feature("eps", every, 0.0, n_features, names)
+            steps = np.array([np.broadcast_to(step, 2) for step in listed], dtype=np.float64)
         for feature in self.fixed:
-            at = _position(feature, n_features, names, "fixed")
-            down[at] = up[at] = 0.0
+            steps[_position(feature, n_features, names, "fixed")] = 0.0
+        radius = float(self.eps if self.norm == 0 else steps.max())
         unit = radius if 0 < radius < np.inf and self.norm != 0 else 1.0
         return Reach(
-            limits=np.ascontiguousarray(np.column_stack([down, up, low, high])),
-            down_scale=_scale(down, unit),
-            up_scale=_scale(up, unit),
+            limits=np.ascontiguousarray(np.column_stack([steps, low, high])),
+            down_scale=_scale(steps[:, 0], unit),
+            up_scale=_scale(steps[:, 1], unit),
             radius=radius,
         )
 
@@ -197,7 +204,7 @@ class Threat:
         low, high : ndarray of shape (n_samples, n_features)
             Both ends belong to the ball.
         """
-        table = np.ascontiguousarray(X, dtype=np.float64)
+        table = as_table(X)
         low, high = _core.ball_ends(table, self.reach(table.shape[1], feature_names).limits)
         return np.asarray(low), np.asarray(high)
 
@@ -216,33 +223,45 @@ def _scale(step: FloatArray, unit: float) -> FloatArray:
     return np.where((step > 0) & np.isfinite(step), step / unit, 1.0)
 
 
-def _steps_named(eps: Any) -> list[Any]:
-    """The numbers and pairs in eps, whatever its form."""
-    if isinstance(eps, Mapping):
-        return list(eps.values())
-    if isinstance(eps, str | bytes) or np.ndim(_no_ragged(eps)) == 0:
-        return [eps]
-    return list(eps)
+def _plain(given: Any) -> Any:
+    """Arrays and numpy's numbers as Python's own, so that threats compare and print by value."""
+    if isinstance(given, Mapping):
+        return {_plain(feature): _plain(entry) for feature, entry in given.items()}
+    if isinstance(given, tuple):
+        return tuple(_plain(entry) for entry in given)
+    if isinstance(given, list):
+        return [_plain(entry) for entry in given]
+    return np.asarray(given).tolist()
 
 
-def _no_ragged(eps: Any) -> Any:
-    # Numbers and pairs may be mixed, which numpy will not look at.
-    return eps if not isinstance(eps, list | tuple) else [None] * len(eps)
+def _is_number(given: Any) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
-def _check_eps(step: Any) -> None:
-    try:
-        numbers = np.asarray(step, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = None
-    if numbers is None or numbers.shape not in ((), (2,)):
+def _is_step(given: Any) -> bool:
+    """One entry of eps: a number, or a tuple (down, up); a list is one entry per feature."""
+    if isinstance(given, tuple):
+        return len(given) == 2 and all(_is_number(step) for step in given)
+    return not isinstance(given, list | Mapping)
+
+
+def _entries(given: Any) -> list[Any]:
+    """All entries of a single one, a sequence or a mapping."""
+    if isinstance(given, Mapping):
+        return list(given.values())
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _check_step(step: Any) -> None:
+    numbers = list(step) if isinstance(step, list | tuple) and len(step) == 2 else [step]
+    if not all(_is_number(number) for number in numbers):
         raise ValueError(
             f"eps must be a finite number >= 0, a pair (down, up), one of these per feature, "
             f"or a mapping from feature name, got eps={step!r}."
         )
-    bad = ~np.isfinite(numbers) | (numbers < 0)
-    if bad.any():
-        raise ValueError(f"eps must be a finite number >= 0, got eps={numbers[bad][0]}.")
+    for number in numbers:
+        if not 0 <= number < np.inf:
+            raise ValueError(f"eps must be a finite number >= 0, got eps={number}.")
 
 
 def _position(feature: Any, n_features: int, names: list[str] | None, what: str) -> int:
@@ -258,58 +277,39 @@ def _position(feature: Any, n_features: int, names: list[str] | None, what: str)
             )
             raise ValueError(f"{what} names the feature {feature!r}, but the columns are {shown}.")
         return names.index(feature)
+    if not isinstance(feature, int) or isinstance(feature, bool):
+        raise ValueError(f"{what} must name features or give their positions, got {feature!r}.")
     if not 0 <= feature < n_features:
         raise ValueError(
             f"{what} names feature {feature}, but there are {n_features} features "
             f"(0 to {n_features - 1})."
         )
-    return int(feature)
+    return feature
 
 
 def _per_feature(
+    what: str, given: Any, default: Any, n_features: int, names: list[str] | None
+) -> list[Any]:
+    """One entry per feature from a sequence or from a mapping of the features that differ."""
+    if isinstance(given, Mapping):
+        entries = [default] * n_features
+        for feature, entry in given.items():
+            entries[_position(feature, n_features, names, what)] = entry
+        return entries
+    if len(given) != n_features:
+        raise ValueError(
+            f"{what} has {len(given)} entries but X has {n_features} features; "
+            f"pass one number, or one entry per feature."
+        )
+    return list(given)
+
+
+def _limits(
     what: str, given: Any, default: float, n_features: int, names: list[str] | None
 ) -> FloatArray:
-    """One number per feature from None, a number, a sequence or a mapping."""
-    if given is None:
-        return np.full(n_features, default)
-    if isinstance(given, Mapping):
-        values = np.full(n_features, default)
-        for feature, value in given.items():
-            values[_position(feature, n_features, names, what)] = value
-    else:
-        values = np.asarray(given, dtype=np.float64)
-        if values.ndim == 0:
-            values = np.full(n_features, float(values))
-    if values.shape != (n_features,):
-        raise ValueError(
-            f"{what} has {values.size} entries but X has {n_features} features; "
-            f"pass one number, or one entry per feature."
-        )
-    if np.isnan(values).any():
-        raise ValueError(
-            f"{what} must be a number, got NaN for feature {np.isnan(values).argmax()}."
-        )
-    limited: FloatArray = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX)
+    """Ends of the valid range; an entry of None, like an infinite one, is no limit."""
+    every = given if isinstance(given, Mapping | list | tuple) else [given] * n_features
+    entries = _per_feature(what, every, None, n_features, names)
+    ends = [default if entry is None else entry for entry in entries]
+    limited: FloatArray = np.clip(np.array(ends, dtype=np.float64), -FLOAT32_MAX, FLOAT32_MAX)
     return limited
-
-
-def _down_and_up(
-    eps: Any, n_features: int, names: list[str] | None
-) -> tuple[FloatArray, FloatArray]:
-    """The largest step down and up, per feature, from every form that eps may take."""
-    if isinstance(eps, Mapping):
-        steps = np.zeros((n_features, 2))
-        for feature, step in eps.items():
-            steps[_position(feature, n_features, names, "eps")] = step
-        return steps[:, 0], steps[:, 1]
-    if isinstance(eps, tuple) and len(eps) == 2 and all(np.ndim(step) == 0 for step in eps):
-        return np.full(n_features, float(eps[0])), np.full(n_features, float(eps[1]))
-    if np.ndim(eps) == 0:
-        return np.full(n_features, float(eps)), np.full(n_features, float(eps))
-    if len(eps) != n_features:
-        raise ValueError(
-            f"eps has {len(eps)} entries but X has {n_features} features; "
-            f"pass one number, or one entry per feature."
-        )
-    steps = np.array([np.broadcast_to(np.asarray(step, dtype=np.float64), 2) for step in eps])
-    return steps[:, 0], steps[:, 1]

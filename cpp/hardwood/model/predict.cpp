@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "hardwood/box.hpp"
 #include "hardwood/parallel.hpp"
@@ -12,20 +14,46 @@ namespace hardwood::model {
 namespace {
 
 constexpr std::size_t kLanes = 8;  // rows that walk down together, to hide memory latency
-constexpr std::size_t kBlockValues = 1 << 14;  // rounded values of a block of rows stay in cache
+constexpr std::size_t kFewRows = 2;  // so many are quicker one by one
+constexpr std::size_t kBlockKeys = 1 << 16;  // keys of a block of rows stay in cache
+constexpr std::size_t kBlockRows = 512;
+constexpr std::uint32_t kStride = 8;  // steps between looks at whether all rows have arrived
+
+/// Numbers as unsigned integers in the same order, -0 and 0 being one: a comparison of integers
+/// costs less, and leaves room for keys beyond all numbers, infinities included.
+template <class X>
+struct Keys {
+  using Key = std::conditional_t<sizeof(X) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
+
+  static constexpr Key kMissingLeft = 0;  // below every threshold
+  static constexpr Key kNever = std::numeric_limits<Key>::max();  // a threshold nothing reaches
+  static constexpr Key kMissingRight = kNever - 1;  // beyond every other threshold
+
+  static Key of(X x) {
+    constexpr unsigned kSign = 8 * sizeof(Key) - 1;
+    const Key bits = std::bit_cast<Key>(x + X{0});
+    // A negative number has all its bits turned, a positive one its sign; without a branch.
+    return bits ^ ((Key{0} - (bits >> kSign)) | Key{1} << kSign);
+  }
+};
 
 /// A node for reading. Siblings are neighbours, so the step to a child is an addition: a row goes
-/// to `child` or, when not left, to `child + 1`. A leaf has a NaN threshold, which nothing reaches,
-/// and is its own child: rows that arrive early wait there until the whole group has arrived.
-template <class X>
+/// to `child` or, when not left, to `child + 1` (counted from the root). A leaf is its own child
+/// and nothing goes right there: rows that arrive early wait until the whole group has arrived.
+template <class Key, class Index>
 struct Node {
-  X threshold;
-  std::uint32_t feature;  // the highest bit: a missing value goes right
-  std::uint32_t child;
+  Key threshold;
+  Index child;
+  Index column;
 };
-constexpr std::uint32_t kMissingRight = 1u << 31;
 
-template <class X, class V>
+/// Every feature is two columns of keys: for splits that send a missing value left and for those
+/// that send it right. So walking down has no branch, with and without missing values.
+constexpr std::size_t column_of(std::size_t feature, bool missing_left) {
+  return (2 * feature + (missing_left ? 0 : 1)) * kLanes;
+}
+
+template <class X, class Index, class V>
 class FlatPredictor final : public Predictor {
  public:
   explicit FlatPredictor(const Trees& trees)
@@ -34,6 +62,8 @@ class FlatPredictor final : public Predictor {
         output_(trees.tree_output.begin(), trees.tree_output.end()),
         base_(trees.base.begin(), trees.base.end()) {
     nodes_.reserve(trees.n_nodes());
+    origin_.reserve(trees.n_nodes());
+    value_.reserve(trees.value.size());
     for (std::size_t k = 0; k < trees.n_trees(); ++k) add_tree(trees, k);
   }
 
@@ -46,19 +76,12 @@ class FlatPredictor final : public Predictor {
       for (std::size_t r = 0; r < block.n_rows; ++r) {
         sums.insert(sums.end(), base_.begin(), base_.end());
       }
-      for (std::size_t k = 0; k < root_.size(); ++k) {
-        for (std::size_t r = 0; r < block.n_rows; r += kLanes) {
-          const auto leaf = walk(k, block, r);
-          const std::size_t n = std::min(kLanes, block.n_rows - r);
-          for (std::size_t lane = 0; lane < n; ++lane) {
-            V* sum = sums.data() + (r + lane) * n_outputs + static_cast<std::size_t>(output_[k]);
-            const V* value = value_.data() + leaf[lane] * n_values_;
-            for (std::size_t v = 0; v < n_values_; ++v) sum[v] += value[v];
-          }
-        }
-      }
-      std::copy(sums.begin(), sums.end(),
-                out.begin() + static_cast<std::ptrdiff_t>(begin * n_outputs));
+      for_each_leaf(block, [&](std::size_t tree, std::size_t row, std::size_t leaf) {
+        V* sum = sums.data() + row * n_outputs + output_[tree];
+        const V* value = value_.data() + leaf * n_values_;
+        for (std::size_t v = 0; v < n_values_; ++v) sum[v] += value[v];
+      });
+      std::ranges::copy(sums, out.begin() + static_cast<std::ptrdiff_t>(begin * n_outputs));
     });
     return out;
   }
@@ -67,109 +90,121 @@ class FlatPredictor final : public Predictor {
     const std::size_t n_trees = root_.size();
     std::vector<NodeId> out(x.n_rows * n_trees);
     for_each_block(x, n_threads, [&](std::size_t begin, const Block& block) {
-      for (std::size_t k = 0; k < n_trees; ++k) {
-        for (std::size_t r = 0; r < block.n_rows; r += kLanes) {
-          const auto leaf = walk(k, block, r);
-          const std::size_t n = std::min(kLanes, block.n_rows - r);
-          for (std::size_t lane = 0; lane < n; ++lane) {
-            out[(begin + r + lane) * n_trees + k] = origin_[leaf[lane]];
-          }
-        }
-      }
+      for_each_leaf(block, [&](std::size_t tree, std::size_t row, std::size_t leaf) {
+        out[(begin + row) * n_trees + tree] = origin_[leaf];
+      });
     });
     return out;
   }
 
  private:
+  using Key = typename Keys<X>::Key;
+
+  /// Keys of a block of rows: groups of kLanes rows, in a group column by column.
   struct Block {
-    std::vector<X> x;  // rounded to the model's precision, padded to a multiple of kLanes rows
+    std::vector<Key> keys;
     std::size_t n_rows;
-    bool missing;
   };
+
+  std::size_t n_keys_of_row() const { return 2 * n_features_; }
 
   void add_tree(const Trees& trees, std::size_t tree) {
     const auto start = static_cast<std::size_t>(trees.tree_start[tree]);
     const std::size_t root = nodes_.size();
-    root_.push_back(static_cast<std::uint32_t>(root));
+    root_.push_back(root);
     nodes_.emplace_back();
     origin_.push_back(0);
-    std::vector<std::uint32_t> level{static_cast<std::uint32_t>(root)};
     std::uint32_t depth = 0;
-    while (true) {  // level by level: the nodes that all rows visit lie together
-      std::vector<std::uint32_t> next;
-      for (const std::uint32_t at : level) {
+    // Level by level: the nodes that all rows visit lie together.
+    for (std::size_t begin = root, end = nodes_.size();; ++depth) {
+      for (std::size_t at = begin; at < end; ++at) {
         const std::size_t from = start + static_cast<std::size_t>(origin_[at]);
         if (trees.feature[from] == kLeaf) {
-          nodes_[at] = {std::numeric_limits<X>::quiet_NaN(), 0, at};
+          nodes_[at] = {Keys<X>::kNever, static_cast<Index>(at - root), 0};
           continue;
         }
-        const auto child = static_cast<std::uint32_t>(nodes_.size());
-        nodes_[at] = {static_cast<X>(trees.threshold[from]),
-                      static_cast<std::uint32_t>(trees.feature[from]) |
-                          (trees.missing_left[from] ? 0u : kMissingRight),
-                      child};
+        const auto feature = static_cast<std::size_t>(trees.feature[from]);
+        nodes_[at] = {Keys<X>::of(static_cast<X>(trees.threshold[from])),
+                      static_cast<Index>(nodes_.size() - root),
+                      static_cast<Index>(column_of(feature, trees.missing_left[from] != 0))};
         for (const NodeId id : {trees.left[from], trees.right[from]}) {
-          next.push_back(static_cast<std::uint32_t>(nodes_.size()));
           nodes_.emplace_back();
           origin_.push_back(id);
         }
       }
-      if (next.empty()) break;
-      level = std::move(next);
-      ++depth;
+      begin = end;
+      end = nodes_.size();
+      if (begin == end) break;
     }
     depth_.push_back(depth);
-    value_.resize(nodes_.size() * n_values_);
     for (std::size_t at = root; at < nodes_.size(); ++at) {
-      const std::size_t from = start + static_cast<std::size_t>(origin_[at]);
+      const std::size_t from = (start + static_cast<std::size_t>(origin_[at])) * n_values_;
       for (std::size_t v = 0; v < n_values_; ++v) {
-        value_[at * n_values_ + v] = static_cast<V>(trees.value[from * n_values_ + v]);
+        value_.push_back(static_cast<V>(trees.value[from + v]));
       }
     }
   }
 
   template <class Body>
   void for_each_block(Matrix<const double> x, int n_threads, Body&& body) const {
-    const std::size_t fit = std::max<std::size_t>(kBlockValues / n_features_ / kLanes, 1) * kLanes;
-    const std::size_t n_rows = std::min<std::size_t>(fit, 512);
+    const std::size_t n_groups = std::max<std::size_t>(kBlockKeys / n_keys_of_row() / kLanes, 1);
+    const std::size_t n_rows = std::min(n_groups * kLanes, kBlockRows);
     parallel_blocks(x.n_rows, n_rows, n_threads, [&](std::size_t begin, std::size_t end, int) {
-      Block block;
-      block.n_rows = end - begin;
-      const std::size_t padded = (block.n_rows + kLanes - 1) / kLanes * kLanes;
-      block.x.resize(padded * n_features_);
-      const double* from = x.data + begin * n_features_;
-      bool missing = false;
-      for (std::size_t i = 0; i < block.n_rows * n_features_; ++i) {
-        missing |= std::isnan(from[i]);
-        block.x[i] = static_cast<X>(from[i]);
+      const std::size_t n_padded = (end - begin + kLanes - 1) / kLanes * kLanes;
+      Block block{std::vector<Key>(n_padded * n_keys_of_row()), end - begin};
+      for (std::size_t row = 0; row < block.n_rows; ++row) {
+        Key* key = block.keys.data() + row / kLanes * kLanes * n_keys_of_row() + row % kLanes;
+        for (const double given : x.row(begin + row)) {
+          const auto value = static_cast<X>(given);
+          const Key of_value = Keys<X>::of(value);
+          const bool missing = std::isnan(value);
+          key[column_of(0, true)] = missing ? Keys<X>::kMissingLeft : of_value;
+          key[column_of(0, false)] = missing ? Keys<X>::kMissingRight : of_value;
+          key += column_of(1, true);
+        }
       }
-      block.missing = missing;
       body(begin, block);
     });
   }
 
-  std::array<std::uint32_t, kLanes> walk(std::size_t tree, const Block& block,
-                                         std::size_t row) const {
-    return block.missing ? walk_lanes<true>(tree, block, row) : walk_lanes<false>(tree, block, row);
+  /// Call visit(tree, row, leaf) for every row of the block, tree by tree.
+  template <class Visit>
+  void for_each_leaf(const Block& block, Visit&& visit) const {
+    for (std::size_t tree = 0; tree < root_.size(); ++tree) {
+      for (std::size_t row = 0; row < block.n_rows; row += kLanes) {
+        const Key* keys = block.keys.data() + row * n_keys_of_row();
+        const std::size_t n = std::min(kLanes, block.n_rows - row);
+        if (n <= kFewRows) {
+          for (std::size_t lane = 0; lane < n; ++lane) {
+            visit(tree, row + lane, root_[tree] + walk<1>(tree, keys + lane)[0]);
+          }
+        } else {
+          const auto leaf = walk<kLanes>(tree, keys);
+          for (std::size_t lane = 0; lane < n; ++lane) {
+            visit(tree, row + lane, root_[tree] + leaf[lane]);
+          }
+        }
+      }
+    }
   }
 
-  template <bool kMissing>
-  std::array<std::uint32_t, kLanes> walk_lanes(std::size_t tree, const Block& block,
-                                               std::size_t row) const {
-    const Node<X>* nodes = nodes_.data();
-    const X* x = block.x.data() + row * n_features_;
-    const std::size_t stride = n_features_;
-    std::array<std::uint32_t, kLanes> at;
-    at.fill(root_[tree]);
-    for (std::uint32_t step = depth_[tree]; step > 0; --step) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const Node<X>& node = nodes[at[lane]];
-        const X value = x[lane * stride + (node.feature & ~kMissingRight)];
-        // Not "not left": a NaN threshold (leaf) must keep the row where it is.
-        bool right = node.threshold <= value;
-        if constexpr (kMissing) right |= std::isnan(value) && (node.feature & kMissingRight);
-        at[lane] = node.child + static_cast<std::uint32_t>(right);
+  /// The leaves, counted from the root, of the rows in the first `kRows` lanes of a group.
+  template <std::size_t kRows>
+  std::array<std::uint32_t, kRows> walk(std::size_t tree, const Key* keys) const {
+    const Node<Key, Index>* nodes = nodes_.data() + root_[tree];
+    std::array<std::uint32_t, kRows> at{};
+    for (std::uint32_t left = depth_[tree]; left > 0;) {
+      const std::uint32_t stride = kRows == 1 ? 1 : std::min(left, kStride);
+      for (std::uint32_t step = 0; step < stride; ++step) {
+        for (std::size_t lane = 0; lane < kRows; ++lane) {
+          const Node<Key, Index>& node = nodes[at[lane]];
+          at[lane] = std::uint32_t{node.child} +
+                     !goes_left(keys[node.column + lane], node.threshold);
+        }
       }
+      left -= stride;
+      // Chains are deep for few rows: stop where all are waiting.
+      if (left > 0 && std::ranges::all_of(at, [&](auto a) { return nodes[a].child == a; })) break;
     }
     return at;
   }
@@ -178,22 +213,35 @@ class FlatPredictor final : public Predictor {
   std::size_t n_values_;
   std::vector<std::int32_t> output_;
   std::vector<V> base_;
-  std::vector<Node<X>> nodes_;
+  std::vector<Node<Key, Index>> nodes_;
   std::vector<NodeId> origin_;  // of each node for reading: its position in its tree
   std::vector<V> value_;
-  std::vector<std::uint32_t> root_;
+  std::vector<std::size_t> root_;
   std::vector<std::uint32_t> depth_;
 };
+
+/// Whether positions of nodes and columns fit the short index that makes a node eight bytes.
+bool is_small(const Trees& trees) {
+  constexpr std::size_t kMost = std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1;
+  for (std::size_t k = 0; k < trees.n_trees(); ++k) {
+    if (static_cast<std::size_t>(trees.tree_start[k + 1] - trees.tree_start[k]) > kMost) {
+      return false;
+    }
+  }
+  return column_of(static_cast<std::size_t>(trees.n_features), true) <= kMost;
+}
+
+template <class V>
+std::unique_ptr<Predictor> predictor_adding(const Trees& trees) {
+  if (!trees.x_float32) return std::make_unique<FlatPredictor<double, std::uint32_t, V>>(trees);
+  if (is_small(trees)) return std::make_unique<FlatPredictor<float, std::uint16_t, V>>(trees);
+  return std::make_unique<FlatPredictor<float, std::uint32_t, V>>(trees);
+}
 
 }  // namespace
 
 std::unique_ptr<Predictor> make_predictor(const Trees& trees) {
-  if (trees.x_float32) {
-    if (trees.sum_float32) return std::make_unique<FlatPredictor<float, float>>(trees);
-    return std::make_unique<FlatPredictor<float, double>>(trees);
-  }
-  if (trees.sum_float32) return std::make_unique<FlatPredictor<double, float>>(trees);
-  return std::make_unique<FlatPredictor<double, double>>(trees);
+  return trees.sum_float32 ? predictor_adding<float>(trees) : predictor_adding<double>(trees);
 }
 
 }  // namespace hardwood::model

@@ -1,5 +1,7 @@
 #include "hardwood/model/trees.hpp"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -7,9 +9,11 @@
 namespace hardwood::model {
 namespace {
 
+/// The shortest text that reads back as x.
 std::string number(double x) {
-  std::string text = std::to_string(x);
-  return text;
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), x).ptr;
+  return {text.data(), end};
 }
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
@@ -33,16 +37,17 @@ void check_sizes(const Trees& trees) {
   same("missing_left", trees.missing_left.size(), n);
   same("value", trees.value.size(), n * static_cast<std::size_t>(trees.n_values));
   if (trees.base.empty()) refuse("base must have at least one entry, got 0.");
-  if (trees.n_features < 1) {
-    refuse("n_features must be at least 1, got " + std::to_string(trees.n_features) + ".");
+  if (trees.n_features < 1 || trees.n_features > kMostFeatures) {
+    refuse("n_features must be 1 to " + std::to_string(kMostFeatures) + ", got " +
+           std::to_string(trees.n_features) + ".");
   }
 }
 
 void check_layout(const Trees& trees) {
-  if (trees.tree_start.empty() || trees.tree_start.front() != 0 ||
+  if (trees.tree_start.size() < 2 || trees.tree_start.front() != 0 ||
       trees.tree_start.back() != static_cast<std::int64_t>(trees.n_nodes())) {
     refuse("tree_start must begin with 0 and end with the number of nodes, " +
-           std::to_string(trees.n_nodes()) + ".");
+           std::to_string(trees.n_nodes()) + "; a model has at least one tree.");
   }
   if (trees.tree_output.size() != trees.n_trees()) {
     refuse("tree_output has " + std::to_string(trees.tree_output.size()) +

@@ -9,6 +9,8 @@
 
 namespace hardwood::model {
 
+inline constexpr std::int32_t kMostFeatures = 1 << 27;  ///< so that 32 bits address a row twice
+
 /// Trees as flat arrays, the one form of a model that every room speaks.
 ///
 /// Nodes of tree k are [tree_start[k], tree_start[k + 1]); `left` and `right` are positions inside

@@ -13,7 +13,10 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 256;
 
-/// The smallest step whose ball, in floating point, contains z: x + step >= z and x - step <= z.
+double to_float32(double x) { return static_cast<float>(x); }
+
+/// The distance from x to z, rounded up until the ball of that size contains z in floating point:
+/// x + step >= z or x - step <= z.
 double step_between(double x, double z) {
   double step = std::abs(z - x);
   while (z > x ? x + step < z : x - step > z) step = std::nextafter(step, kInfinity);
@@ -34,14 +37,13 @@ struct Length {
         total += step;
         break;
       case Norm::kTwo:
-        total += step * step;
+        total = std::hypot(total, step);  // squares of tiny steps would be 0
         break;
       case Norm::kZero:
         total += 1;
         break;
     }
   }
-  double value() const { return norm == Norm::kTwo ? std::sqrt(total) : total; }
 };
 
 class TreeSearch {
@@ -51,10 +53,11 @@ class TreeSearch {
     const auto n_values = static_cast<std::size_t>(trees.n_values);
     for (const NodeId node : boxes_.node) {
       std::vector<double> margin = trees.base;
+      if (trees.sum_float32) std::ranges::transform(margin, margin.begin(), to_float32);
       for (std::size_t v = 0; v < n_values; ++v) {
         double& sum = margin[static_cast<std::size_t>(trees.tree_output[0]) + v];
         sum += trees.value[static_cast<std::size_t>(node) * n_values + v];
-        if (trees.sum_float32) sum = static_cast<float>(sum);
+        if (trees.sum_float32) sum = to_float32(sum);
       }
       label_.push_back(model::label_of<double>(margin));
     }
@@ -86,7 +89,6 @@ class TreeSearch {
   /// no shorter than `bar`.
   double distance_to(std::size_t leaf, std::span<const double> x, double bar) const {
     Length length{budget_.norm};
-    const double total_bar = budget_.norm == Norm::kTwo ? bar * bar * 1.0000001 : bar;
     for (const model::Condition& condition : boxes_.of(leaf)) {
       const auto feature = static_cast<std::size_t>(condition.feature);
       const double value = x[feature];
@@ -100,13 +102,11 @@ class TreeSearch {
       }
       const double z = condition.interval.nearest(value);
       const auto scale = (z < value ? budget_.down_scale : budget_.up_scale)[feature];
-      length.add(step_between(value, z) / scale);
-      if (length.total > total_bar) return kInfinity;
+      // Within reach, a step alone never leaves the ball: what exceeds the radius is rounding.
+      length.add(std::min(step_between(value, z) / scale, budget_.radius));
+      if (length.total >= bar) return kInfinity;
     }
-    const double distance = length.value();
-    // In the maximum norm the ends of the ball have decided already, to the last bit.
-    if (budget_.norm != Norm::kInf && distance > budget_.radius) return kInfinity;
-    return distance;
+    return length.total <= budget_.radius ? length.total : kInfinity;
   }
 
   const Budget& budget_;

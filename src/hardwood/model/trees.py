@@ -100,10 +100,7 @@ class Trees:
         self.left = _frozen("left", left, np.int32, 1)
         self.right = _frozen("right", right, np.int32, 1)
         self.missing_left = _frozen("missing_left", missing_left, np.bool_, 1)
-        given_value = np.asarray(value)
-        self.value = _frozen_float(
-            "value", given_value[:, None] if given_value.ndim == 1 else given_value, 2
-        )
+        self.value = _frozen_float("value", value, 2)
         self.tree_start = _frozen("tree_start", tree_start, np.int64, 1)
         if tree_output is None:
             tree_output = np.zeros(max(len(self.tree_start) - 1, 0), dtype=np.int32)
@@ -116,6 +113,8 @@ class Trees:
         if n_features is None:
             n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
         self.n_features = int(n_features)
+        if abs(self.n_features) > np.iinfo(np.int32).max:
+            raise ModelFileError(f"n_features must fit int32, got n_features={self.n_features}.")
         self.classes = None if classes is None else _read_only(np.asarray(classes))
         self._check_what_the_core_does_not_see()
         try:
@@ -148,9 +147,9 @@ class Trees:
                 f"feature_names has {len(self.feature_names)} entries but the model has "
                 f"{self.n_features} features."
             )
-        if self.classes is not None and len(self.classes) != self.n_classes:
+        if self.classes is not None and self.classes.shape != (self.n_classes,):
             raise ModelFileError(
-                f"classes has {len(self.classes)} entries but the model tells {self.n_classes} "
+                f"classes has shape {self.classes.shape} but the model tells {self.n_classes} "
                 f"classes apart."
             )
 
@@ -306,17 +305,23 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _frozen(name: str, given: npt.ArrayLike, dtype: Any, ndim: int) -> npt.NDArray[Any]:
     """A read-only copy; refuses what the dtype cannot hold rather than wrap around."""
-    source = np.asarray(given)
+    kind = np.dtype(dtype).name
+    try:
+        source = np.asarray(given)
+        if source.ndim == 1 and ndim == 2:
+            source = source[:, None]
+        with np.errstate(invalid="ignore", over="ignore"):
+            array = np.ascontiguousarray(source, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelFileError(f"{name} must be an array of {kind}: {error}.") from None
     if source.ndim != ndim:
         raise ModelFileError(f"{name} must have {ndim} dimension(s), got shape {source.shape}.")
-    with np.errstate(invalid="ignore", over="ignore"):
-        array = np.ascontiguousarray(source, dtype=dtype)
     if not np.issubdtype(dtype, np.floating) and not np.array_equal(array, source):
         wrong = source[array != source][0]
-        raise ModelFileError(f"{name} must hold {np.dtype(dtype).name}, got {wrong!r}.")
+        raise ModelFileError(f"{name} must hold {kind}, got {wrong}.")
     return _read_only(array)
 
 
 def _frozen_float(name: str, given: npt.ArrayLike, ndim: int) -> npt.NDArray[Any]:
-    dtype = np.float32 if np.asarray(given).dtype == np.float32 else np.float64
+    dtype = np.float32 if getattr(given, "dtype", None) == np.float32 else np.float64
     return _frozen(name, given, dtype, ndim)

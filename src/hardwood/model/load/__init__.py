@@ -37,12 +37,12 @@ def load_model(source: Any) -> Trees:
     own = getattr(source, "trees_", None)
     if isinstance(own, Trees):
         return own
-    if type(source).__module__.startswith("hardwood."):
+    if type(source).__module__.startswith("hardwood.") and hasattr(source, "fit"):
         raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
     if sklearn.speaks(source):
         return sklearn.load(source)
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
-        f"hardwood's own estimators, Trees, and scikit-learn's DecisionTreeClassifier, "
-        f"RandomForestClassifier and ExtraTreesClassifier."
+        f"hardwood's own estimators, Trees, and scikit-learn's {', '.join(sklearn.READS)}. "
+        f"From a pipeline or a search pass the fitted tree model itself, and rows as it sees them."
     )

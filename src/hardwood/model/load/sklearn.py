@@ -10,12 +10,13 @@ from hardwood.model.trees import LEAF, Trees
 
 _SINGLE = ("DecisionTreeClassifier", "ExtraTreeClassifier")
 _FOREST = ("RandomForestClassifier", "ExtraTreesClassifier")
+READS = _SINGLE + _FOREST
 
 
 def speaks(source: Any) -> bool:
     """Whether this file can read the object; scikit-learn itself is not imported to find out."""
     kind = type(source)
-    return kind.__module__.startswith("sklearn.") and kind.__name__ in _SINGLE + _FOREST
+    return kind.__module__.startswith("sklearn.") and kind.__name__ in READS
 
 
 def load(source: Any) -> Trees:
@@ -29,7 +30,7 @@ def load(source: Any) -> Trees:
         )
     members = [source] if hasattr(source, "tree_") else source.estimators_
     parts = [member.tree_ for member in members]
-    shares = np.concatenate([tree.value[:, 0, :] for tree in parts])
+    value = np.concatenate([tree.value[:, 0, :] for tree in parts])
     names = getattr(source, "feature_names_in_", None)
     return Trees(
         feature=np.concatenate([_feature(tree) for tree in parts]),
@@ -37,9 +38,9 @@ def load(source: Any) -> Trees:
         left=np.concatenate([tree.children_left for tree in parts]),
         right=np.concatenate([tree.children_right for tree in parts]),
         missing_left=np.concatenate([tree.missing_go_to_left.astype(bool) for tree in parts]),
-        value=shares / shares.sum(axis=1, keepdims=True),
+        value=value,
         tree_start=np.cumsum([0, *(tree.node_count for tree in parts)]),
-        base=np.zeros(shares.shape[1]),
+        base=np.zeros(value.shape[1]),
         link="share",
         n_features=source.n_features_in_,
         classes=source.classes_,
