@@ -387,9 +387,9 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None means the current axes.
+            Where to draw; None means a new figure, which is the answer's ``figure``.
         max_depth : int or None, default=None
-            Deepest level shown.
+            Deepest level shown; what lies below is drawn as "...".
         precision : int, default=2
             Digits of thresholds and shares.
 
