@@ -14,7 +14,7 @@ def main() -> None:
 
         from hardwood.cli.demo import demo
     except ImportError as error:
-        if error.name not in ("typer", "rich"):
+        if (error.name or "").split(".")[0] not in ("typer", "rich"):
             raise
         sys.exit(
             'hardwood: the command line needs typer and rich. Install them with: '

@@ -77,9 +77,9 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         Their number.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, weighted by rows, adding up to 1.
 
     Notes
