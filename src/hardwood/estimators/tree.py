@@ -81,9 +81,9 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         Their number.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, weighted by rows, adding up to 1.
 
     Notes
@@ -376,9 +376,9 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None means the current axes.
+            Where to draw; None means a new figure, which is the answer's ``figure``.
         max_depth : int or None, default=None
-            Deepest level shown.
+            Deepest level shown; what lies below is drawn as "...".
         precision : int, default=2
             Digits of thresholds and shares.
 

@@ -1,0 +1,231 @@
+"""Times of the single tree against scikit-learn's, in one run on one thread.
+
+Three questions: does a robust fit cost more than scikit-learn's natural one, does it grow with the
+number of rows as sorting does, and how fast does a forest predict? Competitors take turns on the
+same rows and the fastest turn of each counts, in seconds of the processor, so that other work on
+the machine disturbs little. Writes build/bench/tree.json; exits with 1 when a
+target is missed.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# One thread each, also in the libraries below numpy; must be set before they load.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np  # noqa: E402
+import scipy  # noqa: E402
+import sklearn  # noqa: E402
+from sklearn.ensemble import RandomForestClassifier  # noqa: E402
+from sklearn.tree import DecisionTreeClassifier  # noqa: E402
+
+import hardwood as hw  # noqa: E402
+
+SEED = 20190613
+N_FEATURES = 28
+MAX_DEPTH = 8
+# Sorting is n log n; memory that no longer fits the caches may cost half as much again.
+GROWTH_LIMIT = 1.5
+REPORT = Path("build/bench/tree.json")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One comparison: a ratio, what it has to be, and what made it."""
+
+    name: str
+    ratio: float
+    at_most: float | None = None
+    at_least: float | None = None
+    seconds: dict[str, float] | None = None
+    answer: dict[str, Any] | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the target is met; a NaN never is."""
+        above = self.at_least is None or self.ratio >= self.at_least
+        return above and (self.at_most is None or self.ratio <= self.at_most)
+
+    @property
+    def target(self) -> str:
+        """The target in words."""
+        return f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
+
+
+def make_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows like HIGGS: 28 continuous columns in [0, 1], skewed and bell-shaped, noisy labels."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n, N_FEATURES))
+    signal = X[:, 0] * X[:, 1] + np.abs(X[:, 2]) - 0.7 * X[:, 3] + 0.5 * np.sin(2 * X[:, 4])
+    y = (signal + rng.normal(size=n) > np.median(signal)).astype(np.int32)
+    X[:, ::3] = np.exp(0.5 * X[:, ::3])
+    X -= X.min(axis=0)
+    X /= X.max(axis=0)
+    return X.astype(np.float32), y
+
+
+def take_turns(calls: dict[str, Callable[[], Any]], n_turns: int) -> dict[str, float]:
+    """Run the calls one after the other, n_turns times; the least time of each in seconds."""
+    best = dict.fromkeys(calls, math.inf)
+    for _ in range(n_turns):
+        for name, call in calls.items():
+            begin = time.process_time()
+            call()
+            best[name] = min(best[name], time.process_time() - begin)
+    return best
+
+
+def robust(eps: float, criterion: str = "entropy") -> hw.RobustDecisionTreeClassifier:
+    return hw.RobustDecisionTreeClassifier(
+        eps=eps, criterion=criterion, max_depth=MAX_DEPTH, n_jobs=1
+    )
+
+
+def fits(n: int, n_turns: int) -> list[Result]:
+    """Robust fits against scikit-learn's natural fit; each gets the dtype it works in."""
+    X32, y = make_rows(n)
+    X64 = X32.astype(np.float64)
+    results = []
+    for criterion in ("entropy", "gini"):
+        natural = DecisionTreeClassifier(criterion=criterion, max_depth=MAX_DEPTH, random_state=0)
+        models = {eps: robust(eps, criterion) for eps in (0.05, 0.1)}
+        calls: dict[str, Callable[[], Any]] = {"scikit-learn": lambda m=natural: m.fit(X32, y)}
+        for eps, model in models.items():
+            calls[f"eps {eps:g}"] = lambda m=model: m.fit(X64, y)
+        seconds = take_turns(calls, n_turns)
+        for eps, model in models.items():
+            results.append(
+                Result(
+                    f"robust fit, {criterion}, eps {eps:g} / scikit-learn's natural fit",
+                    seconds[f"eps {eps:g}"] / seconds["scikit-learn"],
+                    at_most=1.0,
+                    seconds={
+                        "hardwood": seconds[f"eps {eps:g}"],
+                        "scikit-learn": seconds["scikit-learn"],
+                    },
+                    answer={
+                        "rows": n,
+                        "leaves": [model.get_n_leaves(), int(natural.get_n_leaves())],
+                        "training accuracy": [model.score(X64, y), natural.score(X32, y)],
+                    },
+                )
+            )
+    return results
+
+
+def growth(sizes: list[int], n_turns: int) -> list[Result]:
+    """Time of a robust fit over n log n, relative to the smallest n."""
+    X, y = make_rows(sizes[-1])
+    X = X.astype(np.float64)
+    models = {n: robust(0.1) for n in sizes}
+    calls = {str(n): lambda n=n: models[n].fit(X[:n], y[:n]) for n in sizes}
+    seconds = take_turns(calls, n_turns)
+    unit = seconds[str(sizes[0])] / (sizes[0] * math.log2(sizes[0]))
+    return [
+        Result(
+            f"robust fit, {n:,} rows: time / (n log n), relative to {sizes[0]:,}",
+            seconds[str(n)] / (n * math.log2(n)) / unit,
+            at_most=GROWTH_LIMIT,
+            seconds={"hardwood": seconds[str(n)]},
+            answer={"leaves": models[n].get_n_leaves()},
+        )
+        for n in sizes[1:]
+    ]
+
+
+def predictions(n: int, n_trees: int, n_turns: int) -> list[Result]:
+    """The same forest, predicted by scikit-learn and by `Trees`."""
+    X32, y = make_rows(n)
+    X64 = X32.astype(np.float64)
+    forest = RandomForestClassifier(
+        n_trees, max_depth=MAX_DEPTH, max_samples=min(n, 20_000), random_state=0, n_jobs=-1
+    ).fit(X32, y)
+    forest.set_params(n_jobs=1)
+    trees = hw.load_model(forest)
+    seconds = take_turns(
+        {
+            "scikit-learn": lambda: forest.predict(X32),
+            "hardwood": lambda: trees.predict(X64, n_jobs=1),
+        },
+        n_turns,
+    )
+    return [
+        Result(
+            f"predict, {n_trees} trees: scikit-learn's time / ours",
+            seconds["scikit-learn"] / seconds["hardwood"],
+            at_least=3.0,
+            seconds=seconds,
+            answer={
+                "rows": n,
+                "leaves": trees.n_leaves,
+                "labels that differ": int(np.sum(forest.predict(X32) != trees.predict(X64))),
+            },
+        )
+    ]
+
+
+def circumstances() -> dict[str, Any]:
+    """What a reader needs to judge the numbers."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = names[0].split(":", 1)[1].strip() if names else cpu
+    return {
+        "commit": git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else ""),
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": {
+            "hardwood": hw.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+            "scikit-learn": sklearn.__version__,
+            "scipy": scipy.__version__,
+        },
+        "cpu": cpu,
+        "threads": 1,
+        "seed": SEED,
+        "load": os.getloadavg(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    quick = parser.parse_args().quick
+    where = circumstances()
+    results = []
+    print(f"{'processor time on one thread, fastest of several turns':<66} {'ratio':>6}  target")
+    for part in (
+        lambda: fits(10_000 if quick else 100_000, 2 if quick else 5),
+        lambda: growth([2**k * (1_000 if quick else 62_500) for k in range(5)], 2 if quick else 3),
+        lambda: predictions(10_000 if quick else 100_000, 20 if quick else 100, 3 if quick else 7),
+    ):
+        for result in part():
+            verdict = "pass" if result.passed else "MISS"
+            print(f"{result.name:<66} {result.ratio:6.2f}  {result.target:<6} {verdict}", flush=True)
+            results.append(result)
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
+    content = {**where, "quick": quick, "results": [asdict(result) for result in results]}
+    REPORT.write_text(json.dumps(content, indent=2) + "\n")
+    print(f"\n{where['cpu']}, {where['date']}; details in {REPORT}")
+    sys.exit(0 if all(result.passed for result in results) else 1)
+
+
+if __name__ == "__main__":
+    main()
