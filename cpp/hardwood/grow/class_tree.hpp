@@ -37,8 +37,9 @@ struct ClassTree {
 /// Grow the robust classification tree of Algorithm 1.
 ///
 /// x: n_rows x n_features, finite or NaN; label in [0, n_classes); weight > 0, or empty for one
-/// each; reach and monotonic: one a feature (monotonic may be empty). Rows are routed where they go
-/// when nobody attacks: the adversary's choices only judge a split. Same bytes for any n_threads.
+/// each, as Inner::kPaper needs it; reach and monotonic: one a feature (monotonic may be empty).
+/// Rows are routed where they go when nobody attacks: the adversary's choices only judge a split.
+/// Same bytes for any n_threads.
 ClassTree grow_class_tree(Matrix<const double> x, std::span<const std::int32_t> label,
                           std::int32_t n_classes, std::span<const double> weight,
                           std::span<const Reach> reach, std::span<const std::int8_t> monotonic,

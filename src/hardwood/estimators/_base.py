@@ -89,10 +89,10 @@ class RobustEstimator(BaseEstimator):
             y,
             dtype=np.float64,
             order="C",
-            ensure_all_finite="allow-nan",
+            ensure_all_finite=False,
             multi_output=False,
         )
-        _check.finite_float32(X)
+        _check.finite_float32(X)  # says where, and for float32
         check_classification_targets(y)
         weight = None
         if sample_weight is not None:
@@ -106,6 +106,8 @@ class RobustEstimator(BaseEstimator):
             _check_weight(weight, class_weight)
         if weight is not None and not weight.all():
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        if weight is not None and np.all(weight == 1):
+            weight = None
         classes, label = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -125,7 +127,7 @@ class RobustEstimator(BaseEstimator):
         """Rows to predict, checked against the columns seen in fit."""
         check_is_fitted(self, "trees_")
         table: FloatArray = validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
         )
         _check.finite_float32(table)
         return table
@@ -141,11 +143,13 @@ class RobustEstimator(BaseEstimator):
 
 
 def _check_weight(weight: FloatArray, class_weight: Any) -> None:
-    if (weight < 0).any() or not np.isfinite(weight.sum()):
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if (weight < 0).any() or not np.isfinite(total):
         # Sample weights were checked one by one, so it is the class weights or the sum.
         raise ValueError(
             f"Weights must be >= 0 and have a finite sum, got class_weight={class_weight!r} and a "
-            f"sum of {weight.sum()}; rescale them."
+            f"sum of {total}; rescale them."
         )
     if not weight.any():
         raise ValueError(

@@ -217,7 +217,7 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
                 f'inner="paper" is defined for two classes, y has {len(data.classes)}; '
                 f'use inner="exact".'
             )
-        if data.weight is not None and not np.all(data.weight == 1):
+        if data.weight is not None:
             raise ValueError(
                 'inner="paper" counts rows and knows no weights; drop sample_weight and '
                 'class_weight, or use inner="exact".'
