@@ -1,5 +1,7 @@
 """Small tree models, rows where they are hard, and threats, for hypothesis."""
 
+from itertools import chain
+
 import hypothesis.strategies as st
 import numpy as np
 
@@ -31,7 +33,7 @@ def trees(
         for _ in range(draw(st.integers(1, max_trees)))
     ]
     sizes = [len(part) for part in parts]
-    feature, threshold, left, right, missing_left = zip(*sum(parts, []), strict=True)
+    feature, threshold, left, right, missing_left = zip(*chain(*parts), strict=True)
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
     values = [0.0, 0.1, -0.1, 0.3, 1 / 3, -1.0, 1e7, 16777216.0]
     return hw.Trees(
@@ -75,7 +77,11 @@ def values_near(thresholds):
     for threshold in np.asarray(thresholds, dtype=np.float64):
         with np.errstate(over="ignore"):
             single = np.float32(threshold)
-            floats = [single, np.nextafter(single, np.float32(-9e9)), np.nextafter(single, np.float32(9e9))]
+            floats = [
+                single,
+                np.nextafter(single, np.float32(-9e9)),
+                np.nextafter(single, np.float32(9e9)),
+            ]
         halves = [(float(floats[0]) + float(other)) / 2 for other in floats]
         for value in [float(threshold), *map(float, floats), *halves]:
             near |= {value, float(np.nextafter(value, -np.inf)), float(np.nextafter(value, np.inf))}
@@ -103,7 +109,13 @@ def threats(draw, n_features, norm="inf"):
         eps = draw(steps)
     else:
         eps = [(draw(steps), draw(steps)) for _ in range(n_features)]
-    low = draw(st.none() | st.lists(st.sampled_from((-1.0, 0.0, 0.1)), min_size=n_features, max_size=n_features))
-    high = draw(st.none() | st.lists(st.sampled_from((0.1, 0.5, 1.0)), min_size=n_features, max_size=n_features))
+    low = draw(
+        st.none()
+        | st.lists(st.sampled_from((-1.0, 0.0, 0.1)), min_size=n_features, max_size=n_features)
+    )
+    high = draw(
+        st.none()
+        | st.lists(st.sampled_from((0.1, 0.5, 1.0)), min_size=n_features, max_size=n_features)
+    )
     fixed = draw(st.lists(st.integers(0, n_features - 1), unique=True, max_size=n_features - 1))
     return hw.Threat(eps, norm=norm, low=low, high=high, fixed=fixed)

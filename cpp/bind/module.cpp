@@ -9,6 +9,8 @@ void bind_verify(nanobind::module_& module);
 
 NB_MODULE(_core, module) {
   module.doc() = "The C++ core of hardwood: arrays in, arrays out. Use the package's public names.";
+  // A model that somebody still holds when Python ends is no news for the user's terminal.
+  nanobind::set_leak_warnings(false);
   hardwood::bind::bind_threat(module);
   hardwood::bind::bind_model(module);
   hardwood::bind::bind_grow(module);

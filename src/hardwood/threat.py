@@ -209,10 +209,10 @@ class Threat:
         return np.asarray(low), np.asarray(high)
 
 
-def as_threat(eps: Any, threat: Threat | None) -> Threat:
+def as_threat(eps: Any, threat: Threat | None, norm: Norm = "inf") -> Threat:
     """Choose between the two ways in which callers can say what the adversary may do."""
     if threat is None:
-        return Threat(eps)
+        return Threat(eps, norm=norm)
     if not isinstance(threat, Threat):
         raise TypeError(f"threat must be a hardwood.Threat, got {type(threat).__name__}.")
     return threat

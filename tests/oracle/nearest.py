@@ -9,6 +9,7 @@ import math
 import struct
 
 import numpy as np
+
 from oracle.walk import label_of
 
 BIGGEST = float(np.finfo(np.float32).max)  # rows and ranges end here
@@ -52,7 +53,10 @@ def leaf_boxes(trees, tree=0):
             boxes.append((node, low, high, missing))
             continue
         edge = first_not_left(trees.threshold[start + node], trees.x_dtype)
-        for child, is_left in ((trees.left[start + node], True), (trees.right[start + node], False)):
+        for child, is_left in (
+            (trees.left[start + node], True),
+            (trees.right[start + node], False),
+        ):
             inner_low, inner_high, passes = low.copy(), high.copy(), missing.copy()
             if is_left:
                 inner_high[f] = min(high[f], edge)
@@ -107,7 +111,9 @@ def nearest_by_boxes(trees, x, y, ball):
         empty = np.isnan(x) & ~missing | ~np.isnan(x) & ~(low < high)
         if empty.any():
             continue
-        z = np.where(np.isnan(x) | ((low <= x) & (x < high)), x, np.where(x < low, low, next_down(high)))
+        z = np.where(
+            np.isnan(x) | ((low <= x) & (x < high)), x, np.where(x < low, low, next_down(high))
+        )
         if ball.allows(x, z).all():
             best = min(best, ball.length(x, z))
     return best
@@ -121,7 +127,9 @@ def nearest_by_points(trees, x, y, ball):
             first_not_left(threshold, trees.x_dtype)
             for threshold in trees.threshold[trees.feature == f]
         }
-        moves = {float(x[f])} | ({*edges, *map(float, map(next_down, edges))} if x[f] == x[f] else set())
+        moves = {float(x[f])} | (
+            {*edges, *map(float, map(next_down, edges))} if x[f] == x[f] else set()
+        )
         values.append([v for v in moves if not np.isinf(v)])
     points = np.array(list(itertools.product(*values)))
     fools = points[label_of(trees, points) != y]

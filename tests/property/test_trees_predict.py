@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_strategies import rows, trees
-from oracle.walk import label_of, leaves_of, margin_of
 
 import hardwood as hw
+from model_strategies import rows, trees
+from oracle.walk import label_of, leaves_of, margin_of
 
 
 def assert_same_as_a_walk(model, X, n_jobs=None):

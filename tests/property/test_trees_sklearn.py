@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from model_strategies import values_near
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import hardwood as hw
+from model_strategies import values_near
 
 MODELS = [
     DecisionTreeClassifier(random_state=0),

@@ -1,14 +1,16 @@
 """Distances and certificates of single trees are the truth."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+import hardwood as hw
 from model_strategies import STEPS, THRESHOLDS, rows, threats, trees
 from oracle.nearest import BIGGEST, Ball, nearest_by_boxes, nearest_by_points
 from oracle.walk import label_of
-
-import hardwood as hw
 
 NORMS = ["inf", 1, 2, 0]
 # Within reach of rows and of each other, and the split of missing against present values.
@@ -142,7 +144,7 @@ def test_norms_are_ordered_and_larger_threats_certify_less(data):
             for eps in ([0, 1, 2, 3] if norm == 0 else steps)
         ]
         np.testing.assert_array_equal(certified[0], label_of(model, X) == y)
-        for smaller, larger in zip(certified, certified[1:], strict=False):
+        for smaller, larger in pairwise(certified):
             assert (larger <= smaller).all()
 
 

@@ -13,8 +13,8 @@
 namespace hardwood::model {
 namespace {
 
-constexpr std::size_t kLanes = 8;  // rows that walk down together, to hide memory latency
-constexpr std::size_t kFewRows = 2;  // so many are quicker one by one
+constexpr std::size_t kLanes = 8;            // rows that walk down together, to hide memory latency
+constexpr std::size_t kFewRows = 2;          // so many are quicker one by one
 constexpr std::size_t kBlockKeys = 1 << 16;  // keys of a block of rows stay in cache
 constexpr std::size_t kBlockRows = 512;
 constexpr std::uint32_t kStride = 8;  // steps between looks at whether all rows have arrived
@@ -25,9 +25,9 @@ template <class X>
 struct Keys {
   using Key = std::conditional_t<sizeof(X) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
 
-  static constexpr Key kMissingLeft = 0;  // below every threshold
+  static constexpr Key kMissingLeft = 0;                          // below every threshold
   static constexpr Key kNever = std::numeric_limits<Key>::max();  // a threshold nothing reaches
-  static constexpr Key kMissingRight = kNever - 1;  // beyond every other threshold
+  static constexpr Key kMissingRight = kNever - 1;                // beyond every other threshold
 
   static Key of(X x) {
     constexpr unsigned kSign = 8 * sizeof(Key) - 1;
@@ -198,8 +198,8 @@ class FlatPredictor final : public Predictor {
       for (std::uint32_t step = 0; step < stride; ++step) {
         for (std::size_t lane = 0; lane < kRows; ++lane) {
           const Node<Key, Index>& node = nodes[at[lane]];
-          at[lane] = std::uint32_t{node.child} +
-                     !goes_left(keys[node.column + lane], node.threshold);
+          at[lane] =
+              std::uint32_t{node.child} + !goes_left(keys[node.column + lane], node.threshold);
         }
       }
       left -= stride;

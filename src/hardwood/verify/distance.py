@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hardwood.threat import Threat, check_norm
+from hardwood.threat import Threat, as_threat, check_norm
 from hardwood.verify import tree
 from hardwood.verify.problem import Problem, refuse_ensembles
 from hardwood.verify.result import DistanceResult
@@ -72,15 +72,14 @@ def minimal_distance(
         raise ValueError(
             f"time_limit must be a number of seconds > 0, got time_limit={time_limit}."
         )
-    if threat is not None and threat.norm != norm:
+    threat = as_threat(1, threat, norm)
+    if threat.norm != norm:
         raise ValueError(
             f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
         )
     problem = Problem.of(model, X, y, n_jobs)
     refuse_ensembles(problem.trees, "minimal_distance")
-    reach = (Threat(1, norm=norm) if threat is None else threat).reach(
-        problem.trees.n_features, problem.trees.feature_names
-    )
+    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)
     distance, X_adv = tree.nearest(problem, norm, reach.without_radius())
     wrong = problem.misclassified()
     return DistanceResult(
