@@ -64,14 +64,19 @@ class Result:
 
 
 def make_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows like HIGGS: 28 continuous columns in [0, 1], skewed and bell-shaped, noisy labels."""
+    """Rows of 28 continuous columns, each with two humps, and labels that depend on the humps.
+
+    The humps lie further apart than the ball is wide, so robust trees find splits down to the
+    last level and have as much work to do as natural ones; on columns without gaps they would stop
+    early and look faster than they are.
+    """
     rng = np.random.default_rng(SEED)
-    X = rng.normal(size=(n, N_FEATURES))
-    signal = X[:, 0] * X[:, 1] + np.abs(X[:, 2]) - 0.7 * X[:, 3] + 0.5 * np.sin(2 * X[:, 4])
-    y = (signal + rng.normal(size=n) > np.median(signal)).astype(np.int32)
-    X[:, ::3] = np.exp(0.5 * X[:, ::3])
-    X -= X.min(axis=0)
-    X /= X.max(axis=0)
+    bit = rng.random((n, N_FEATURES)) < 0.5
+    X = np.where(bit, 0.75, 0.25) + 0.08 * rng.normal(size=(n, N_FEATURES))
+    side = np.where(bit, 1.0, -1.0)
+    weight = 0.9 ** np.arange(N_FEATURES)
+    signal = side @ weight + side[:, 0] * side[:, 1] - side[:, 2] * side[:, 3] * side[:, 4]
+    y = (signal + rng.normal(size=n) > 0).astype(np.int32)
     return X.astype(np.float32), y
 
 
@@ -99,7 +104,7 @@ def fits(n: int, n_turns: int) -> list[Result]:
     results = []
     for criterion in ("entropy", "gini"):
         natural = DecisionTreeClassifier(criterion=criterion, max_depth=MAX_DEPTH, random_state=0)
-        models = {eps: robust(eps, criterion) for eps in (0.05, 0.1)}
+        models = {eps: robust(eps, criterion) for eps in (0.0, 0.05, 0.1)}
         calls: dict[str, Callable[[], Any]] = {"scikit-learn": lambda m=natural: m.fit(X32, y)}
         for eps, model in models.items():
             calls[f"eps {eps:g}"] = lambda m=model: m.fit(X64, y)
@@ -107,7 +112,7 @@ def fits(n: int, n_turns: int) -> list[Result]:
         for eps, model in models.items():
             results.append(
                 Result(
-                    f"robust fit, {criterion}, eps {eps:g} / scikit-learn's natural fit",
+                    f"fit, {criterion}, eps {eps:g} / scikit-learn's natural fit",
                     seconds[f"eps {eps:g}"] / seconds["scikit-learn"],
                     at_most=1.0,
                     seconds={
@@ -134,7 +139,7 @@ def growth(sizes: list[int], n_turns: int) -> list[Result]:
     unit = seconds[str(sizes[0])] / (sizes[0] * math.log2(sizes[0]))
     return [
         Result(
-            f"robust fit, {n:,} rows: time / (n log n), relative to {sizes[0]:,}",
+            f"fit, eps 0.1, {n:,} rows: time / (n log n), relative to {sizes[0]:,}",
             seconds[str(n)] / (n * math.log2(n)) / unit,
             at_most=GROWTH_LIMIT,
             seconds={"hardwood": seconds[str(n)]},
@@ -217,8 +222,8 @@ def main() -> None:
         lambda: predictions(10_000 if quick else 100_000, 20 if quick else 100, 3 if quick else 7),
     ):
         for result in part():
-            verdict = "pass" if result.passed else "MISS"
-            print(f"{result.name:<66} {result.ratio:6.2f}  {result.target:<6} {verdict}", flush=True)
+            verdict = f"{result.target:<6} {'pass' if result.passed else 'MISS'}"
+            print(f"{result.name:<66} {result.ratio:6.2f}  {verdict}", flush=True)
             results.append(result)
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     content = {**where, "quick": quick, "results": [asdict(result) for result in results]}

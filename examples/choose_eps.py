@@ -1,4 +1,4 @@
-"""Which eps should a tree be trained for? Accuracy against certified accuracy, by cross-validation."""
+"""Choose the eps to train for: accuracy against certified accuracy, by cross-validation."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

@@ -1,6 +1,6 @@
-"""How is a threat told that can only add, and only to some columns?
+"""Describe an adversary that can only add, and only to some columns.
 
-Messages are described by three counts. Whoever writes spam can add harmless words and links to
+Messages are described by three numbers. Whoever writes spam can add harmless words and links to
 other places, but cannot take words away, and cannot change how old the account is.
 """
 

@@ -65,9 +65,7 @@ def test_a_constant_robust_tree_is_said(tmp_path):
 @pytest.mark.parametrize("absent", ["typer", "rich"])
 def test_absent_libraries_are_named(absent):
     code = f"import sys; sys.modules[{absent!r}] = None; import hardwood.__main__"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
         "hardwood: the command line needs typer and rich. "

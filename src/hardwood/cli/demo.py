@@ -96,12 +96,12 @@ def _samples(seed: int) -> tuple[Sample, list[Sample]]:
 
     cancer = load_breast_cancer()
     pair = cancer.data[:, [list(cancer.feature_names).index(name) for name in TWO_FEATURES]]
-    moons = make_moons(400, noise=0.25, random_state=seed)
-    circles = make_circles(400, noise=0.12, factor=0.4, random_state=seed)
+    moons, which_moon = make_moons(400, noise=0.25, random_state=seed)
+    circles, which_circle = make_circles(400, noise=0.12, factor=0.4, random_state=seed)
     planes = [
         Sample.of("breast cancer:\n{1} by {0}".format(*TWO_FEATURES), pair, cancer.target, seed),
-        Sample.of("two moons", *moons, seed),
-        Sample.of("two circles", *circles, seed),
+        Sample.of("two moons", moons, which_moon, seed),
+        Sample.of("two circles", circles, which_circle, seed),
     ]
     return Sample.of("breast cancer", cancer.data, cancer.target, seed), planes
 

@@ -17,7 +17,7 @@ def main() -> None:
         if (error.name or "").split(".")[0] not in ("typer", "rich"):
             raise
         sys.exit(
-            'hardwood: the command line needs typer and rich. Install them with: '
+            "hardwood: the command line needs typer and rich. Install them with: "
             'pip install "hardwood[cli]"'
         )
 

@@ -148,7 +148,7 @@ def plot_boundaries(
         _draw_regions(ax, trees, low, high)
         for position in range(trees.n_classes):
             own = rows[label == position]
-            ax.scatter(own[:, 0], own[:, 1], s=9, color=_hue(position, 1), edgecolor="white", lw=0.3)
+            ax.scatter(*own.T, s=9, color=_hue(position, 1), edgecolor="white", lw=0.3)
         asked, truth = (X, y) if X_test is None else (X_test, y_test)
         accuracy = np.mean(trees.predict(asked) == np.asarray(truth))
         ax.set_title(f"{title}\n{'accuracy' if X_test is None else 'test accuracy'} {accuracy:.3f}")
