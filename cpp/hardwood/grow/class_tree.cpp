@@ -21,7 +21,7 @@ struct Node {
   std::vector<double> weights;  // class by class
   double value_low = -std::numeric_limits<double>::infinity();
   double value_high = std::numeric_limits<double>::infinity();
-  Split split;
+  ClassSplit split;
   std::size_t left = 0, right = 0;  // 0: a leaf
 
   std::size_t n_rows() const { return end - begin; }
@@ -50,7 +50,11 @@ class ClassTreeGrower {
         reach_(reach),
         monotonic_(monotonic),
         options_(options),
-        columns_(x, label, options.n_threads),
+        columns_(x, options.n_threads,
+                 [&](std::size_t, double value, std::uint32_t row) {
+                   return ClassEntry{value, row, static_cast<std::uint32_t>(label[row])};
+                 }),
+        put_aside_(static_cast<std::size_t>(std::max(options.n_threads, 1))),
         row_goes_left_(x.n_rows),
         driver_(options.max_leaf_nodes) {
     Node root;
@@ -90,13 +94,13 @@ class ClassTreeGrower {
   }
 
   int threads_for(const Node& node) const {
-    return node.n_rows() * columns_.n_features() < kWorthThreads ? 1 : options_.n_threads;
+    return node.n_rows() * columns_.n_columns() < kWorthThreads ? 1 : options_.n_threads;
   }
 
   int monotonic(std::size_t feature) const { return monotonic_.empty() ? 0 : monotonic_[feature]; }
 
-  Split best_split(const Node& node) const {
-    std::vector<Feature> order(columns_.n_features());
+  ClassSplit best_split(const Node& node) const {
+    std::vector<Feature> order(columns_.n_columns());
     std::iota(order.begin(), order.end(), 0);
     std::size_t n_tried = order.size();
     if (options_.max_features > 0 && options_.max_features < order.size()) {
@@ -108,7 +112,7 @@ class ClassTreeGrower {
       // In order, so that on equal gains every thread prefers the earlier feature.
       std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_tried));
     }
-    Split best = best_split_among(node, std::span(order).first(n_tried));
+    ClassSplit best = best_split_among(node, std::span(order).first(n_tried));
     // As in scikit-learn, keep drawing until some feature can be split at all.
     for (std::size_t i = n_tried; best.feature == kLeaf && i < order.size(); ++i) {
       best = best_split_among(node, std::span(order).subspan(i, 1));
@@ -116,10 +120,10 @@ class ClassTreeGrower {
     return best;
   }
 
-  Split best_split_among(const Node& node, std::span<const Feature> features) const {
+  ClassSplit best_split_among(const Node& node, std::span<const Feature> features) const {
     const SplitNode view{node.weights, weight_, node.value_low, node.value_high};
     const int n_threads = threads_for(node);
-    std::vector<Split> best(static_cast<std::size_t>(std::max(n_threads, 1)));
+    std::vector<ClassSplit> best(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(features.size(), n_threads, [&](std::size_t i, int thread) {
       const auto feature = static_cast<std::size_t>(features[i]);
       search_column(columns_.entries(feature, node.begin, node.end), features[i], reach_[feature],
@@ -161,12 +165,15 @@ class ClassTreeGrower {
 
   void partition(const Node& node) {
     const auto feature = static_cast<std::size_t>(node.split.feature);
-    for (const Entry& entry : columns_.entries(feature, node.begin, node.end)) {
+    for (const ClassEntry& entry : columns_.entries(feature, node.begin, node.end)) {
       row_goes_left_[entry.row] =
           std::isnan(entry.x) ? node.split.missing_left
                               : goes_left(static_cast<float>(entry.x), node.split.threshold);
     }
-    columns_.partition(node.begin, node.end, row_goes_left_, threads_for(node));
+    parallel_for(columns_.n_columns(), threads_for(node), [&](std::size_t column, int thread) {
+      columns_.partition(column, node.begin, node.end, row_goes_left_,
+                         put_aside_[static_cast<std::size_t>(thread)]);
+    });
   }
 
   Matrix<const double> x_;
@@ -174,7 +181,8 @@ class ClassTreeGrower {
   std::span<const Reach> reach_;
   std::span<const std::int8_t> monotonic_;
   const ClassTreeOptions& options_;
-  Columns columns_;
+  Columns<ClassEntry> columns_;
+  std::vector<std::vector<ClassEntry>> put_aside_;  // one buffer a thread
   std::vector<std::uint8_t> row_goes_left_;
   Driver driver_;
   std::vector<Node> nodes_;

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "hardwood/grow/class_split.hpp"
 #include "hardwood/grow/grown_tree.hpp"
-#include "hardwood/grow/split.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 

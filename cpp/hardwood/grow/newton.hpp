@@ -94,6 +94,15 @@ class NewtonCriterion {
     return 0.5 * (score(left) + score(right) - score_) - rules_.min_split_gain;
   }
 
+  /// A cheap no: whether the plain gain, which no robust gain exceeds, can be above `bar`. Bounds
+  /// only lower scores, and the slack covers the rounding of both sides.
+  bool can_exceed(double bar, const Sums& left, const Sums& right) const {
+    const double a = left.h + rules_.reg_lambda, b = right.h + rules_.reg_lambda;
+    const double g_left = soft(left.g, rules_.reg_alpha), g_right = soft(right.g, rules_.reg_alpha);
+    const double wanted = 2 * (bar + rules_.min_split_gain) + score_;
+    return (g_left * g_left * b + g_right * g_right * a) * (1 + 1e-12) > wanted * (a * b);
+  }
+
   bool too_light(const Sums& child) const { return child.h < rules_.min_child_weight; }
 
   /// Whether the values of the children keep a monotone feature's order: +1 rising, -1 falling.

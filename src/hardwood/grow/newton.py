@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hardwood import _core
 from hardwood.grow.grow import Inner
 
 
@@ -19,3 +20,17 @@ class NewtonRules:
     max_leaf_nodes: int = 0  # 0: no limit
     n_threads: int = 1
     seed: int = 0
+
+    def core(self) -> _core.NewtonRules:
+        """The same for the kernels, which draw nothing and need no seed."""
+        return _core.NewtonRules(
+            inner=getattr(_core.Inner, self.inner),
+            reg_lambda=self.reg_lambda,
+            reg_alpha=self.reg_alpha,
+            min_split_gain=self.min_split_gain,
+            min_child_weight=self.min_child_weight,
+            min_samples_leaf=self.min_samples_leaf,
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            n_threads=self.n_threads,
+        )
