@@ -22,16 +22,17 @@ void bind_newton(nb::module_& module) {
       .def(
           "__init__",
           [](grow::NewtonRules* self, grow::Inner inner, double reg_lambda, double reg_alpha,
-             double min_split_gain, double min_child_weight, std::size_t min_samples_leaf,
-             std::int32_t max_depth, std::size_t max_leaf_nodes, int n_threads) {
+             double min_split_gain, double min_child_weight, double max_step,
+             std::size_t min_samples_leaf, std::int32_t max_depth, std::size_t max_leaf_nodes,
+             int n_threads) {
             new (self) grow::NewtonRules{
-                inner,          reg_lambda,       reg_alpha,        min_split_gain,
-                min_child_weight, min_samples_leaf, max_depth,        max_leaf_nodes,
-                n_threads};
+                inner,    reg_lambda,       reg_alpha, min_split_gain, min_child_weight,
+                max_step, min_samples_leaf, max_depth, max_leaf_nodes, n_threads};
           },
           nb::kw_only(), nb::arg("inner"), nb::arg("reg_lambda"), nb::arg("reg_alpha"),
-          nb::arg("min_split_gain"), nb::arg("min_child_weight"), nb::arg("min_samples_leaf"),
-          nb::arg("max_depth"), nb::arg("max_leaf_nodes"), nb::arg("n_threads"));
+          nb::arg("min_split_gain"), nb::arg("min_child_weight"), nb::arg("max_step"),
+          nb::arg("min_samples_leaf"), nb::arg("max_depth"), nb::arg("max_leaf_nodes"),
+          nb::arg("n_threads"));
 
   nb::class_<grow::ExactTable>(module, "ExactTable")
       .def(
@@ -50,9 +51,9 @@ void bind_newton(nb::module_& module) {
             grow::NewtonTrees grown;
             {
               const nb::gil_scoped_release release;
-              grown = self.grow(matrix(gradient), matrix(hessian),
-                                {span(rows), span(features), span(monotonic)}, rules,
-                                check_interrupt);
+              grown =
+                  self.grow(matrix(gradient), matrix(hessian),
+                            {span(rows), span(features), span(monotonic)}, rules, check_interrupt);
             }
             std::vector<OwnedTree> trees;
             for (grow::GrownTree& tree : grown.trees) trees.push_back(own(std::move(tree)));

@@ -97,8 +97,8 @@ void search(std::span<const ClassEntry> column, Feature feature, const Reach& re
             const SplitNode& node, const SplitRules& rules, typename Criterion::Weights zero,
             ClassSplit& best) {
   using Weights = typename Criterion::Weights;
-  const auto first_missing =
-      std::ranges::partition_point(column, [](const ClassEntry& entry) { return !std::isnan(entry.x); });
+  const auto first_missing = std::ranges::partition_point(
+      column, [](const ClassEntry& entry) { return !std::isnan(entry.x); });
   const std::span<const ClassEntry> present(column.begin(), first_missing);
   const std::span<const ClassEntry> missing(first_missing, column.end());
   Weights missing_weights = zero;
@@ -155,8 +155,8 @@ void search(std::span<const ClassEntry> column, Feature feature, const Reach& re
 }
 
 template <class Gain>
-void search_with(std::span<const ClassEntry> column, Feature feature, const Reach& reach, int monotonic,
-                 const SplitNode& node, const SplitRules& rules, ClassSplit& best) {
+void search_with(std::span<const ClassEntry> column, Feature feature, const Reach& reach,
+                 int monotonic, const SplitNode& node, const SplitRules& rules, ClassSplit& best) {
   if (node.total.size() > 2) {
     search<ManyClasses<Gain>>(column, feature, reach, monotonic, node, rules,
                               std::vector<double>(node.total.size()), best);
@@ -170,7 +170,8 @@ void search_with(std::span<const ClassEntry> column, Feature feature, const Reac
 }  // namespace
 
 void search_column(std::span<const ClassEntry> column, Feature feature, const Reach& reach,
-                   int monotonic, const SplitNode& node, const SplitRules& rules, ClassSplit& best) {
+                   int monotonic, const SplitNode& node, const SplitRules& rules,
+                   ClassSplit& best) {
   if (rules.impurity == Impurity::kEntropy) {
     search_with<Entropy>(column, feature, reach, monotonic, node, rules, best);
   } else {

@@ -32,6 +32,7 @@ struct NewtonRules {
   double reg_alpha = 0;
   double min_split_gain = 0;
   double min_child_weight = 1;
+  double max_step = 0;  ///< largest value of a leaf, either way; 0: no limit
   std::size_t min_samples_leaf = 1;
   std::int32_t max_depth = 6;      ///< -1: no limit
   std::size_t max_leaf_nodes = 0;  ///< 0: no limit
@@ -55,7 +56,8 @@ struct SplitSums {
 /// for one node. The engines must agree with this file; where they are faster, they are faster at
 /// the same answer.
 ///
-/// A leaf holds the value w in [value_low, value_high] (monotonicity's bounds) that maximises
+/// A leaf holds the value w in [value_low, value_high] (the bounds of max_step and of monotone
+/// features) that maximises
 ///
 ///     -(2 G w + (H + reg_lambda) w^2 + 2 reg_alpha |w|)
 ///

@@ -68,7 +68,8 @@ void NewtonSearch::search(std::span<const NewtonEntry> column, Feature feature, 
 
   const auto judge = [&](const Candidate& candidate) {
     const std::size_t n_left = candidate.n_plain + (candidate.missing_left ? n_missing : 0);
-    if (n_left < rules_.min_samples_leaf || column.size() - n_left < rules_.min_samples_leaf) return;
+    if (n_left < rules_.min_samples_leaf || column.size() - n_left < rules_.min_samples_leaf)
+      return;
     const SplitSums sums = sums_of(candidate, total);
     const double bar = best.feature == kLeaf ? NewtonCriterion::kLeastGain : best.gain;
     const double gain = robust_gain(candidate, sums, column, criterion, bar);

@@ -49,8 +49,7 @@ class NewtonTreeGrower {
         gradient_(gradient),
         sample_(sample),
         rules_(rules),
-        rank_of_row_(rules.inner == Inner::kExact ? ranks(gradient)
-                                                  : std::vector<std::uint32_t>{}),
+        rank_of_row_(rules.inner == Inner::kExact ? ranks(gradient) : std::vector<std::uint32_t>{}),
         row_goes_left_(gradient.size()),
         driver_(rules.max_leaf_nodes),
         threads_(static_cast<std::size_t>(std::max(rules.n_threads, 1)),
@@ -59,6 +58,10 @@ class NewtonTreeGrower {
   GrownTree grow(const std::function<void()>& between_levels) {
     Node root;
     root.end = columns_.n_rows();
+    if (rules_.max_step > 0) {
+      root.value_low = -rules_.max_step;
+      root.value_high = rules_.max_step;
+    }
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
       if (sample_.rows.empty() || sample_.rows[i]) root.total += gradient_[i].sums();
     }
@@ -170,8 +173,8 @@ class NewtonTreeGrower {
     const auto column = static_cast<std::size_t>(
         std::ranges::lower_bound(sample_.features, node.split.feature) - sample_.features.begin());
     for (const NewtonEntry& entry : columns_.entries(column, node.begin, node.end)) {
-      row_goes_left_[entry.row] = std::isnan(entry.x) ? node.split.missing_left
-                                                      : goes_left(entry.x, node.split.threshold);
+      row_goes_left_[entry.row] =
+          std::isnan(entry.x) ? node.split.missing_left : goes_left(entry.x, node.split.threshold);
     }
   }
 

@@ -1,6 +1,5 @@
 """The robust decision tree for scikit-learn users."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -13,12 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardwood._check import FloatArray, thread_count
 from hardwood.ensemble.tree import train_tree
-from hardwood.errors import HardwoodWarning
-from hardwood.estimators._base import ClassData, RobustEstimator, count_of, features_tried
+from hardwood.estimators._base import (
+    ClassData,
+    RobustEstimator,
+    count_of,
+    features_tried,
+    warn_if_constant,
+)
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.model.text import tree_text
 from hardwood.model.trees import LEAF
-from hardwood.threat import Reach
 
 
 class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
@@ -202,8 +205,7 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
                 self._rules(data),
                 data.feature_names,
             )
-            if trees.n_nodes == 1:
-                self._warn_if_constant(data, reach)
+            warn_if_constant(trees, reach, stacklevel=2)
             self.classes_ = data.classes
             self.n_classes_ = len(data.classes)
             self.trees_ = trees
@@ -238,18 +240,6 @@ class RobustDecisionTreeClassifier(ClassifierMixin, RobustEstimator):
             max_features=features_tried(self.max_features, n_features),
             seed=self._seed(),
             n_threads=thread_count(self.n_jobs),
-        )
-
-    def _warn_if_constant(self, data: ClassData, reach: Reach) -> None:
-        if not reach.limits[:, :2].any():
-            return  # a natural tree: the data, not the threat, allows no split
-        warnings.warn(
-            f"No split survives the threat (largest step {reach.limits[:, :2].max():g}): for every "
-            f"threshold of {data.X.shape[1]} features the adversary can move enough rows across to "
-            f"leave no robust gain. The model is constant; use a smaller eps, or scale the "
-            f"features so that eps fits their range.",
-            HardwoodWarning,
-            stacklevel=3,
         )
 
     def predict_proba(self, X: Any) -> FloatArray:

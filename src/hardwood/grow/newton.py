@@ -15,6 +15,7 @@ class NewtonRules:
     reg_alpha: float = 0.0
     min_split_gain: float = 0.0
     min_child_weight: float = 1.0
+    max_step: float = 0.0  # largest value of a leaf; 0: no limit
     min_samples_leaf: int = 1
     max_depth: int = 6  # -1: no limit
     max_leaf_nodes: int = 0  # 0: no limit
@@ -29,6 +30,7 @@ class NewtonRules:
             reg_alpha=self.reg_alpha,
             min_split_gain=self.min_split_gain,
             min_child_weight=self.min_child_weight,
+            max_step=self.max_step,
             min_samples_leaf=self.min_samples_leaf,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
