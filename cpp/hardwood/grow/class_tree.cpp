@@ -62,9 +62,18 @@ class ClassTreeGrower {
     add(std::move(root));
   }
 
-  ClassTree grow() {
+  GrownTree grow() {
     while (driver_.wants_more()) split(driver_.pop());
-    return in_preorder();
+    GrownTree tree;
+    in_preorder(nodes_, tree, [](GrownTree& to, const Node& node) {
+      const double cover = node.cover();
+      to.cover.push_back(cover);
+      to.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
+      for (const double weight : node.weights) {
+        to.value.push_back(static_cast<float>(weight / cover));
+      }
+    });
+    return tree;
   }
 
  private:
@@ -160,42 +169,6 @@ class ClassTreeGrower {
     columns_.partition(node.begin, node.end, row_goes_left_, threads_for(node));
   }
 
-  ClassTree in_preorder() const {
-    ClassTree tree;
-    struct Visit {
-      std::size_t node;
-      NodeId parent;
-      bool is_right;
-    };
-    std::vector<Visit> open{{0, -1, false}};
-    while (!open.empty()) {
-      const Visit visit = open.back();
-      open.pop_back();
-      const Node& node = nodes_[visit.node];
-      const auto id = static_cast<NodeId>(tree.feature.size());
-      if (visit.parent >= 0)
-        (visit.is_right ? tree.right : tree.left)[static_cast<std::size_t>(visit.parent)] = id;
-      const bool is_leaf = node.left == 0;
-      tree.feature.push_back(is_leaf ? kLeaf : node.split.feature);
-      tree.threshold.push_back(is_leaf ? 0 : node.split.threshold);
-      tree.missing_left.push_back(!is_leaf && node.split.missing_left);
-      tree.left.push_back(-1);
-      tree.right.push_back(-1);
-      tree.gain.push_back(is_leaf ? 0 : node.split.gain);
-      const double cover = node.cover();
-      tree.cover.push_back(cover);
-      tree.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
-      for (const double weight : node.weights) {
-        tree.value.push_back(static_cast<float>(weight / cover));
-      }
-      if (!is_leaf) {
-        open.push_back({node.right, id, true});
-        open.push_back({node.left, id, false});
-      }
-    }
-    return tree;
-  }
-
   Matrix<const double> x_;
   std::span<const double> weight_;
   std::span<const Reach> reach_;
@@ -209,7 +182,7 @@ class ClassTreeGrower {
 
 }  // namespace
 
-ClassTree grow_class_tree(Matrix<const double> x, std::span<const std::int32_t> label,
+GrownTree grow_class_tree(Matrix<const double> x, std::span<const std::int32_t> label,
                           std::int32_t n_classes, std::span<const double> weight,
                           std::span<const Reach> reach, std::span<const std::int8_t> monotonic,
                           const ClassTreeOptions& options) {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "hardwood/grow/columns.hpp"
+#include "hardwood/grow/inner.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
 
 enum class Impurity : std::uint8_t { kEntropy, kGini };
-enum class Inner : std::uint8_t { kExact, kPaper };
 
 /// Where thresholds are tried: halfway between neighbouring values, as in the paper, or in the
 /// intervals where the robust gain can have its maximum (an end x + eps below, an end x - eps
