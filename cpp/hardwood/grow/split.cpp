@@ -3,20 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hardwood/ambiguity.hpp"
 #include "hardwood/box.hpp"
-#include "hardwood/grow/ambiguity.hpp"
 #include "hardwood/grow/criterion.hpp"
 
 namespace hardwood::grow {
 namespace {
 
 using X = float;  // the precision in which our own models compare
-
-/// A threshold t with below < t <= above, halfway where floats allow.
-X between(X below, X above) {
-  const auto middle = static_cast<X>((static_cast<double>(below) + static_cast<double>(above)) / 2);
-  return middle > below ? middle : above;
-}
 
 /// The three weights of the criterion's contract, kept up to date while the threshold rises.
 template <class Weights>

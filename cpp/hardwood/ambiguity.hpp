@@ -3,7 +3,7 @@
 #include "hardwood/box.hpp"
 #include "hardwood/threat.hpp"
 
-namespace hardwood::grow {
+namespace hardwood {
 
 /// The ambiguity set of a threshold, stated once.
 ///
@@ -24,4 +24,4 @@ bool sure_right(const Reach& reach, double x, X threshold) {
   return !goes_left(static_cast<X>(reach.lowest(x)), threshold);
 }
 
-}  // namespace hardwood::grow
+}  // namespace hardwood
