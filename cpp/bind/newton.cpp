@@ -5,17 +5,9 @@
 #include "grown_tree.hpp"
 #include "hardwood/grow/newton_tree.hpp"
 #include "reach.hpp"
+#include "signal_check.hpp"
 
 namespace hardwood::bind {
-namespace {
-
-/// Let Ctrl-C through: raises KeyboardInterrupt if it was pressed.
-void check_interrupt() {
-  const nb::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-}  // namespace
 
 void bind_newton(nb::module_& module) {
   nb::class_<grow::NewtonRules>(module, "NewtonRules")
@@ -53,7 +45,7 @@ void bind_newton(nb::module_& module) {
               const nb::gil_scoped_release release;
               grown =
                   self.grow(matrix(gradient), matrix(hessian),
-                            {span(rows), span(features), span(monotonic)}, rules, check_interrupt);
+                            {span(rows), span(features), span(monotonic)}, rules, SignalCheck());
             }
             std::vector<OwnedTree> trees;
             for (grow::GrownTree& tree : grown.trees) trees.push_back(own(std::move(tree)));

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hardwood/ambiguity.hpp"
 #include "hardwood/box.hpp"
-#include "hardwood/grow/ambiguity.hpp"
 #include "hardwood/grow/criterion.hpp"
-#include "hardwood/grow/threshold.hpp"
 
 namespace hardwood::grow {
 namespace {

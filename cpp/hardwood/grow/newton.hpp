@@ -78,8 +78,8 @@ class NewtonCriterion {
                   double value_low = -std::numeric_limits<double>::infinity(),
                   double value_high = std::numeric_limits<double>::infinity())
       : rules_(rules),
-        value_low_(value_low),
-        value_high_(value_high),
+        value_low_(rules.max_step > 0 ? std::max(value_low, -rules.max_step) : value_low),
+        value_high_(rules.max_step > 0 ? std::min(value_high, rules.max_step) : value_high),
         score_(score(total)),
         slope_(soft(total.g, 2 * rules.reg_alpha) /
                std::max(total.h + 2 * rules.reg_lambda, kTiny)),

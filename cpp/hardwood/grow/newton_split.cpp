@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "hardwood/grow/threshold.hpp"
+#include "hardwood/box.hpp"
 
 namespace hardwood::grow {
 

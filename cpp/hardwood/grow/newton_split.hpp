@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "hardwood/grow/ambiguity.hpp"
+#include "hardwood/ambiguity.hpp"
 #include "hardwood/grow/newton.hpp"
 #include "hardwood/grow/split.hpp"
 #include "hardwood/types.hpp"

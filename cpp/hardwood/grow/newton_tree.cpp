@@ -58,10 +58,6 @@ class NewtonTreeGrower {
   GrownTree grow(const std::function<void()>& between_levels) {
     Node root;
     root.end = columns_.n_rows();
-    if (rules_.max_step > 0) {
-      root.value_low = -rules_.max_step;
-      root.value_high = rules_.max_step;
-    }
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
       if (sample_.rows.empty() || sample_.rows[i]) root.total += gradient_[i].sums();
     }

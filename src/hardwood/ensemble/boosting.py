@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -152,14 +152,15 @@ class Booster:
         if self.weight is not None:
             gradient *= self.weight[:, None]
             hessian *= self.weight[:, None]
-        rows, features = self.sampling.draw(self.model.n_rounds, len(self.y), self.model.n_features)
+        n_rounds = self.model.n_rounds
+        rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
         trees, leaf = self.table.grow(
             gradient,
             hessian,
             rows=rows,
             features=features,
             monotonic=self.monotonic,
-            rules=self.rules,
+            rules=replace(self.rules, seed=self.sampling.seed + n_rounds),
         )
         values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
         self.model.add(trees, values)

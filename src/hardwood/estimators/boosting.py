@@ -32,6 +32,7 @@ from hardwood.ensemble.boosting import (
 from hardwood.ensemble.loss import Float32Array, Loss, inverse_link
 from hardwood.estimators._base import ClassData, RobustEstimator, TargetData, warn_if_constant
 from hardwood.grow.exact import ExactTable
+from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
 from hardwood.model.trees import LEAF
 from hardwood.threat import Reach
@@ -165,10 +166,7 @@ class _RobustGradientBoosting(RobustEstimator):
         n_threads = thread_count(self.n_jobs)
         if self.method == "exact":
             return ExactTable(_dense(X), reach, n_threads=n_threads)
-        from hardwood.grow.hist import HistTable  # type: ignore[import-not-found]
-
-        table: Table = HistTable(X, reach, max_bins=self.max_bins, n_threads=n_threads)
-        return table
+        return HistTable(X, reach, max_bins=self.max_bins, n_threads=n_threads)
 
     def _rules(self, loss: Loss) -> NewtonRules:
         return NewtonRules(
@@ -182,7 +180,6 @@ class _RobustGradientBoosting(RobustEstimator):
             max_depth=-1 if self.max_depth is None else int(self.max_depth),
             max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             n_threads=thread_count(self.n_jobs),
-            seed=self._seed(),
         )
 
     def _watch(self, model: Model, held_out: TargetData | None, loss: Loss) -> Watch:

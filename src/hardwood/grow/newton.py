@@ -23,7 +23,7 @@ class NewtonRules:
     seed: int = 0
 
     def core(self) -> _core.NewtonRules:
-        """The same for the kernels, which draw nothing and need no seed."""
+        """The same for the kernels, without the seed, which only rounding to a grid needs."""
         return _core.NewtonRules(
             inner=getattr(_core.Inner, self.inner),
             reg_lambda=self.reg_lambda,

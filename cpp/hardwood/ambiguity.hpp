@@ -3,7 +3,7 @@
 #include "hardwood/box.hpp"
 #include "hardwood/threat.hpp"
 
-namespace hardwood::grow {
+namespace hardwood {
 
 /// The ambiguity set of a threshold, stated once.
 ///
@@ -36,4 +36,4 @@ bool sure_right(const Reach& reach, double x, X threshold) {
   return BallEnds<X>(reach, x).sure_right(threshold);
 }
 
-}  // namespace hardwood::grow
+}  // namespace hardwood
