@@ -1,8 +1,5 @@
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
-
 #include "array.hpp"
+#include "grown_tree.hpp"
 #include "hardwood/grow/class_tree.hpp"
 #include "reach.hpp"
 
@@ -37,17 +34,13 @@ void bind_grow(nb::module_& module) {
             max_features,
             seed,
             n_threads};
-        grow::ClassTree tree;
+        grow::GrownTree tree;
         {
           const nb::gil_scoped_release release;
           tree = grow::grow_class_tree(matrix(x), span(label), n_classes, span(weight),
                                        reaches(reach), span(monotonic), options);
         }
-        return std::tuple(
-            own(std::move(tree.feature)), own(std::move(tree.threshold)), own(std::move(tree.left)),
-            own(std::move(tree.right)), own(std::move(tree.missing_left)),
-            own(std::move(tree.value), static_cast<std::size_t>(n_classes)),
-            own(std::move(tree.gain)), own(std::move(tree.cover)), own(std::move(tree.n_samples)));
+        return own(std::move(tree));
       },
       nb::arg("x").noconvert(), nb::arg("label").noconvert(), nb::arg("n_classes"),
       nb::arg("weight").noconvert(), nb::arg("reach").noconvert(), nb::arg("monotonic").noconvert(),

@@ -4,6 +4,8 @@ namespace hardwood::bind {
 void bind_threat(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 void bind_grow(nanobind::module_& module);
+void bind_newton(nanobind::module_& module);
+void bind_hist(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
 }  // namespace hardwood::bind
 
@@ -14,5 +16,7 @@ NB_MODULE(_core, module) {
   hardwood::bind::bind_threat(module);
   hardwood::bind::bind_model(module);
   hardwood::bind::bind_grow(module);
+  hardwood::bind::bind_newton(module);
+  hardwood::bind::bind_hist(module);
   hardwood::bind::bind_verify(module);
 }

@@ -30,6 +30,13 @@ inline double edge_of(float threshold) {
   return std::nextafter(halfway, std::numeric_limits<double>::infinity());
 }
 
+/// A threshold t with below < t <= above, halfway where floats allow.
+inline float between(float below, float above) {
+  const auto middle =
+      static_cast<float>((static_cast<double>(below) + static_cast<double>(above)) / 2);
+  return middle > below ? middle : above;
+}
+
 /// One side of a leaf box: low <= x < high.
 struct Interval {
   double low = -std::numeric_limits<double>::infinity();

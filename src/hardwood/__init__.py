@@ -9,12 +9,17 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hardwood.ensemble.boosting import BoostingRound
     from hardwood.errors import (
         HardwoodError,
         HardwoodWarning,
         ModelFileError,
         UndecidedWarning,
         UnsupportedModelError,
+    )
+    from hardwood.estimators.boosting import (
+        RobustGradientBoostingClassifier,
+        RobustGradientBoostingRegressor,
     )
     from hardwood.estimators.tree import RobustDecisionTreeClassifier
     from hardwood.model.load import load_model
@@ -27,12 +32,15 @@ if TYPE_CHECKING:
 __version__ = _version("hardwood")
 
 _HOME = {
+    "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
     "DistanceResult": "verify.result",
     "HardwoodError": "errors",
     "HardwoodWarning": "errors",
     "ModelFileError": "errors",
     "RobustDecisionTreeClassifier": "estimators.tree",
+    "RobustGradientBoostingClassifier": "estimators.boosting",
+    "RobustGradientBoostingRegressor": "estimators.boosting",
     "Threat": "threat",
     "Trees": "model.trees",
     "UndecidedWarning": "errors",
@@ -43,12 +51,15 @@ _HOME = {
 }
 
 __all__ = [
+    "BoostingRound",
     "Certificate",
     "DistanceResult",
     "HardwoodError",
     "HardwoodWarning",
     "ModelFileError",
     "RobustDecisionTreeClassifier",
+    "RobustGradientBoostingClassifier",
+    "RobustGradientBoostingRegressor",
     "Threat",
     "Trees",
     "UndecidedWarning",

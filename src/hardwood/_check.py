@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -67,18 +68,33 @@ def as_table(X: Any) -> FloatArray:
     return table
 
 
-def finite_float32(table: FloatArray) -> None:
-    """Refuse infinite values and values that float32 would turn into infinity."""
-    flat = table.ravel()
-    if np.dot(flat, flat) < FLOAT32_MAX:
-        return  # one quick pass: no square is larger than their sum, which is not NaN
-    bad = np.abs(table) > FLOAT32_MAX
+def targets(y: Any) -> npt.NDArray[np.float32]:
+    """Numbers to predict, in the precision of the margin."""
+    given = np.asarray(y, dtype=np.float64)
+    bad = ~(np.abs(given) <= FLOAT32_MAX)
     if bad.any():
-        i, j = np.argwhere(bad)[0]
+        i = int(np.argmax(bad))
         raise ValueError(
-            f"X contains infinity or a value too large for dtype('float32'): "
-            f"X[{i}, {j}] = {table[i, j]}. Use NaN for missing values, and rescale large ones."
+            f"y contains NaN, infinity or a value too large for dtype('float32'): "
+            f"y[{i}] = {given[i]}. Rescale y, or leave the row out."
         )
+    return given.astype(np.float32)
+
+
+def finite_float32(table: Any) -> None:
+    """Refuse infinite values and values that float32 would turn into infinity."""
+    if issparse(table):
+        finite_float32(table.data[None, :])
+        return
+    # Extremes first: they need no second table in memory.
+    low, high = (pick.reduce(table, axis=None, initial=0) for pick in (np.fmin, np.fmax))
+    if -FLOAT32_MAX <= low and high <= FLOAT32_MAX:
+        return
+    i, j = np.argwhere(np.abs(table) > FLOAT32_MAX)[0]
+    raise ValueError(
+        f"X contains infinity or a value too large for dtype('float32'): "
+        f"X[{i}, {j}] = {table[i, j]}. Use NaN for missing values, and rescale large ones."
+    )
 
 
 def labels(y: Any, classes: npt.NDArray[Any] | None, n_classes: int, n_rows: int) -> IntArray:

@@ -21,7 +21,7 @@ struct Node {
   std::vector<double> weights;  // class by class
   double value_low = -std::numeric_limits<double>::infinity();
   double value_high = std::numeric_limits<double>::infinity();
-  Split split;
+  ClassSplit split;
   std::size_t left = 0, right = 0;  // 0: a leaf
 
   std::size_t n_rows() const { return end - begin; }
@@ -66,7 +66,11 @@ class ClassTreeGrower {
         reach_(reach),
         monotonic_(monotonic),
         options_(options),
-        columns_(x, label, options.n_threads),
+        columns_(x, options.n_threads,
+                 [&](std::size_t, double value, std::uint32_t row) {
+                   return ClassEntry{value, row, static_cast<std::uint32_t>(label[row])};
+                 }),
+        put_aside_(static_cast<std::size_t>(std::max(options.n_threads, 1))),
         row_goes_left_(x.n_rows),
         driver_(options.max_leaf_nodes) {
     Node root;
@@ -80,9 +84,18 @@ class ClassTreeGrower {
     add(std::move(root));
   }
 
-  ClassTree grow() {
+  GrownTree grow() {
     while (driver_.wants_more()) split(driver_.pop());
-    return in_preorder();
+    GrownTree tree;
+    in_preorder(nodes_, tree, [&](GrownTree& to, const Node& node) {
+      const double cover = node.cover();
+      to.cover.push_back(cover * weights_.step);
+      to.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
+      for (const double weight : node.weights) {
+        to.value.push_back(static_cast<float>(weight / cover));
+      }
+    });
+    return tree;
   }
 
  private:
@@ -99,13 +112,13 @@ class ClassTreeGrower {
   }
 
   int threads_for(const Node& node) const {
-    return node.n_rows() * columns_.n_features() < kWorthThreads ? 1 : options_.n_threads;
+    return node.n_rows() * columns_.n_columns() < kWorthThreads ? 1 : options_.n_threads;
   }
 
   int monotonic(std::size_t feature) const { return monotonic_.empty() ? 0 : monotonic_[feature]; }
 
-  Split best_split(const Node& node) const {
-    std::vector<Feature> order(columns_.n_features());
+  ClassSplit best_split(const Node& node) const {
+    std::vector<Feature> order(columns_.n_columns());
     std::iota(order.begin(), order.end(), 0);
     std::size_t n_tried = order.size();
     if (options_.max_features > 0 && options_.max_features < order.size()) {
@@ -117,7 +130,7 @@ class ClassTreeGrower {
       // In order, so that on equal gains every thread prefers the earlier feature.
       std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_tried));
     }
-    Split best = best_split_among(node, std::span(order).first(n_tried));
+    ClassSplit best = best_split_among(node, std::span(order).first(n_tried));
     // As in scikit-learn, keep drawing until some feature can be split at all.
     for (std::size_t i = n_tried; best.feature == kLeaf && i < order.size(); ++i) {
       best = best_split_among(node, std::span(order).subspan(i, 1));
@@ -125,11 +138,11 @@ class ClassTreeGrower {
     return best;
   }
 
-  Split best_split_among(const Node& node, std::span<const Feature> features) const {
+  ClassSplit best_split_among(const Node& node, std::span<const Feature> features) const {
     const SplitNode view{node.weights, weights_.n_steps, min_weight_leaf_, node.value_low,
                          node.value_high};
     const int n_threads = threads_for(node);
-    std::vector<Split> best(static_cast<std::size_t>(std::max(n_threads, 1)));
+    std::vector<ClassSplit> best(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(features.size(), n_threads, [&](std::size_t i, int thread) {
       const auto feature = static_cast<std::size_t>(features[i]);
       search_column(columns_.entries(feature, node.begin, node.end), features[i], reach_[feature],
@@ -171,55 +184,23 @@ class ClassTreeGrower {
 
   void partition(const Node& node) {
     const auto feature = static_cast<std::size_t>(node.split.feature);
-    for (const Entry& entry : columns_.entries(feature, node.begin, node.end)) {
+    for (const ClassEntry& entry : columns_.entries(feature, node.begin, node.end)) {
       row_goes_left_[entry.row] =
           std::isnan(entry.x) ? node.split.missing_left
                               : goes_left(static_cast<float>(entry.x), node.split.threshold);
     }
-    columns_.partition(node.begin, node.end, row_goes_left_, threads_for(node));
-  }
-
-  ClassTree in_preorder() const {
-    ClassTree tree;
-    struct Visit {
-      std::size_t node;
-      NodeId parent;
-      bool is_right;
-    };
-    std::vector<Visit> open{{0, -1, false}};
-    while (!open.empty()) {
-      const Visit visit = open.back();
-      open.pop_back();
-      const Node& node = nodes_[visit.node];
-      const auto id = static_cast<NodeId>(tree.feature.size());
-      if (visit.parent >= 0)
-        (visit.is_right ? tree.right : tree.left)[static_cast<std::size_t>(visit.parent)] = id;
-      const bool is_leaf = node.left == 0;
-      tree.feature.push_back(is_leaf ? kLeaf : node.split.feature);
-      tree.threshold.push_back(is_leaf ? 0 : node.split.threshold);
-      tree.missing_left.push_back(!is_leaf && node.split.missing_left);
-      tree.left.push_back(-1);
-      tree.right.push_back(-1);
-      tree.gain.push_back(is_leaf ? 0 : node.split.gain);
-      const double cover = node.cover();
-      tree.cover.push_back(cover * weights_.step);
-      tree.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
-      for (const double weight : node.weights) {
-        tree.value.push_back(static_cast<float>(weight / cover));
-      }
-      if (!is_leaf) {
-        open.push_back({node.right, id, true});
-        open.push_back({node.left, id, false});
-      }
-    }
-    return tree;
+    parallel_for(columns_.n_columns(), threads_for(node), [&](std::size_t column, int thread) {
+      columns_.partition(column, node.begin, node.end, row_goes_left_,
+                         put_aside_[static_cast<std::size_t>(thread)]);
+    });
   }
 
   GridWeights weights_;
   std::span<const Reach> reach_;
   std::span<const std::int8_t> monotonic_;
   const ClassTreeOptions& options_;
-  Columns columns_;
+  Columns<ClassEntry> columns_;
+  std::vector<std::vector<ClassEntry>> put_aside_;  // one buffer a thread
   std::vector<std::uint8_t> row_goes_left_;
   Driver driver_;
   double min_weight_leaf_ = 0;
@@ -228,7 +209,7 @@ class ClassTreeGrower {
 
 }  // namespace
 
-ClassTree grow_class_tree(Matrix<const double> x, std::span<const std::int32_t> label,
+GrownTree grow_class_tree(Matrix<const double> x, std::span<const std::int32_t> label,
                           std::int32_t n_classes, std::span<const double> weight,
                           std::span<const Reach> reach, std::span<const std::int8_t> monotonic,
                           const ClassTreeOptions& options) {

@@ -31,6 +31,16 @@ class Driver {
     return node;
   }
 
+  /// All nodes whose order cannot matter: the open ones, or with a limit only the next one.
+  std::vector<std::size_t> pop_level() {
+    std::vector<std::size_t> level;
+    do {
+      level.push_back(pop());
+    } while (!best_first() && wants_more());
+    std::ranges::sort(level);
+    return level;
+  }
+
  private:
   struct Open {
     std::size_t node;

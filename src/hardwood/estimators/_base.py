@@ -1,5 +1,6 @@
 """What all estimators share: checking what the user passes, keeping fits whole."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
-from hardwood.model.trees import Trees
+from hardwood.errors import HardwoodWarning
+from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
 
 
@@ -23,11 +25,25 @@ from hardwood.threat import Reach, Threat, as_threat
 class ClassData:
     """Checked training data of a classifier; rows without weight are gone."""
 
-    X: FloatArray
+    X: Any
     label: IntArray
     classes: npt.NDArray[Any]
     weight: FloatArray | None
     feature_names: list[str] | None
+
+
+@dataclass(frozen=True)
+class TargetData:
+    """Checked training data of a regressor; rows without weight are gone."""
+
+    X: Any
+    y: npt.NDArray[np.float32]
+    weight: FloatArray | None
+    feature_names: list[str] | None
+
+
+# What validate_data makes of X unless an estimator accepts more.
+_DENSE = {"dtype": np.float64, "order": "C"}
 
 
 class RobustEstimator(BaseEstimator):
@@ -81,56 +97,61 @@ class RobustEstimator(BaseEstimator):
             raise ValueError(f"monotonic_cst must hold -1, 0 or 1, got {wrong}.")
         return signs.astype(np.int8)
 
-    def _check_class_data(self, X: Any, y: Any, sample_weight: Any, class_weight: Any) -> ClassData:
+    def _check_class_data(
+        self, X: Any, y: Any, sample_weight: Any, class_weight: Any, **accepted: Any
+    ) -> ClassData:
         """Check X, y and weights of a classifier; sets the fitted attributes about columns."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=False,
-            multi_output=False,
-        )
-        _check.finite_float32(X)  # says where, and for float32
+        X, y, weight = self._check_data(X, y, sample_weight, **accepted)
         check_classification_targets(y)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
         if class_weight is not None:
             by_class = compute_sample_weight(class_weight, y)
             weight = by_class if weight is None else weight * by_class
-        if weight is not None:
-            _check_weight(weight, class_weight)
-        if weight is not None and not weight.all():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        if weight is not None and np.all(weight == 1):
-            weight = None
+        X, y, weight = _without_weightless(X, y, weight, class_weight)
         classes, label = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 f"y has only one class, {classes[0]!r}; a classifier needs rows of two or more "
                 f"classes (with positive weight)."
             )
-        names = getattr(self, "feature_names_in_", None)
-        return ClassData(
-            np.ascontiguousarray(X),
-            label.astype(np.int32),
-            classes,
-            weight,
-            None if names is None else list(names),
-        )
+        return ClassData(X, label.astype(np.int32), classes, weight, self._feature_names())
 
-    def _rows(self, X: Any) -> FloatArray:
-        """Rows to predict, checked against the columns seen in fit."""
-        check_is_fitted(self, "trees_")
-        table: FloatArray = validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
+    def _check_target_data(self, X: Any, y: Any, sample_weight: Any, **accepted: Any) -> TargetData:
+        """Check X, y and weights of a regressor; sets the fitted attributes about columns."""
+        X, y, weight = self._check_data(X, y, sample_weight, y_numeric=True, **accepted)
+        X, y, weight = _without_weightless(X, y, weight)
+        return TargetData(X, _check.targets(y), weight, self._feature_names())
+
+    def _check_data(
+        self, X: Any, y: Any, sample_weight: Any, **accepted: Any
+    ) -> tuple[Any, Any, FloatArray | None]:
+        X, y = validate_data(
+            self, X, y, **(_DENSE | accepted), ensure_all_finite=False, multi_output=False
+        )
+        _check.finite_float32(X)  # says where, and for float32
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        return X, y, weight
+
+    def _feature_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _check_rows(self, X: Any, **accepted: Any) -> Any:
+        """Check rows against the columns seen in fit."""
+        table = validate_data(
+            self, X, reset=False, **(_DENSE | accepted), ensure_all_finite=False
         )
         _check.finite_float32(table)
         return table
+
+    def _rows(self, X: Any) -> FloatArray:
+        """Rows to predict."""
+        check_is_fitted(self, "trees_")
+        rows: FloatArray = self._check_rows(X)
+        return rows
 
     def _margin(self, X: Any) -> FloatArray:
         rows = self._rows(X)
@@ -155,6 +176,34 @@ def _check_weight(weight: FloatArray, class_weight: Any) -> None:
         raise ValueError(
             "All weights are zero (sample_weight times class_weight); give some row a positive one."
         )
+
+
+def warn_if_constant(trees: Trees, reach: Reach, stacklevel: int) -> None:
+    """Say so when no split survived the threat."""
+    largest = reach.limits[:, :2].max()
+    if np.any(trees.feature != LEAF) or largest == 0:
+        return  # a natural model: the data, not the threat, allows no split
+    warnings.warn(
+        f"No split survives the threat (largest step {largest:g}): for every "
+        f"threshold of {trees.n_features} features the adversary can move enough rows across to "
+        f"leave no robust gain. The model is constant; use a smaller eps, or scale the "
+        f"features so that eps fits their range.",
+        HardwoodWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def _without_weightless(
+    X: Any, y: Any, weight: FloatArray | None, class_weight: Any = None
+) -> tuple[Any, Any, Any]:
+    """Check the weights, leave out rows that have none; all ones are no weights."""
+    if weight is None:
+        return X, y, None
+    _check_weight(weight, class_weight)
+    if not weight.all():
+        kept = np.flatnonzero(weight > 0)
+        X, y, weight = X[kept], y[kept], weight[kept]
+    return X, y, None if np.all(weight == 1) else weight
 
 
 def count_of(given: Any, n: int) -> int:

@@ -10,8 +10,8 @@ from hardwood import _check, _core
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError
 
-Link = Literal["identity", "logistic", "softmax", "share"]
-LINKS: tuple[Link, ...] = ("identity", "logistic", "softmax", "share")
+Link = Literal["identity", "logistic", "softmax", "share", "exp"]
+LINKS: tuple[Link, ...] = ("identity", "logistic", "softmax", "share", "exp")
 
 LEAF = -1
 
@@ -44,8 +44,8 @@ class Trees:
     base : float or array-like, shape (n_outputs,), default=0.0
         Where the margin starts. One output means two classes (a positive margin is the second one)
         or a regression.
-    link : {"identity", "logistic", "softmax", "share"}, default="identity"
-        How a margin becomes a probability; "share" divides by the sum over the outputs.
+    link : {"identity", "logistic", "softmax", "share", "exp"}, default="identity"
+        How a margin becomes a probability or a mean; "share" divides by the sum over the outputs.
     n_features : int or None, default=None
         Number of columns; None means as many as the trees use.
     classes : array-like or None, default=None
@@ -194,8 +194,33 @@ class Trees:
         return {name: value for name, value in vars(self).items() if name != "_core"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        arrays = {k: v for k, v in state.items() if k not in ("n_features",)}
-        Trees.__init__(self, n_features=state["n_features"], **arrays)
+        Trees.__init__(self, **state)
+
+    def first(self, n_trees: int) -> "Trees":
+        """Cut the model after some trees.
+
+        Parameters
+        ----------
+        n_trees : int
+            How many trees to keep, 1 to ``n_trees``. A boosted model of several outputs has one
+            tree per output in each round.
+
+        Returns
+        -------
+        Trees
+            The model of the first trees; the margin starts at the same base.
+        """
+        if not 1 <= n_trees <= self.n_trees:
+            raise ValueError(f"n_trees must be 1 to {self.n_trees}, got n_trees={n_trees}.")
+        n_nodes = int(self.tree_start[n_trees])
+        cut = self.__getstate__()
+        for name in ("feature", "threshold", "left", "right", "missing_left", "value"):
+            cut[name] = cut[name][:n_nodes]
+        for name in ("gain", "cover"):
+            cut[name] = None if cut[name] is None else cut[name][:n_nodes]
+        cut["tree_start"] = self.tree_start[: n_trees + 1]
+        cut["tree_output"] = self.tree_output[:n_trees]
+        return Trees(**cut)
 
     def margin(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Add up the trees.

@@ -3,7 +3,7 @@
 #include "hardwood/box.hpp"
 #include "hardwood/threat.hpp"
 
-namespace hardwood::grow {
+namespace hardwood {
 
 /// The ambiguity set of a threshold, stated once.
 ///
@@ -15,13 +15,25 @@ namespace hardwood::grow {
 /// adversarial example lives exactly on its ends. Values are rounded to the model's precision
 /// first, because that is what the model will compare.
 template <class X>
+struct BallEnds {
+  X lowest = 0, highest = 0;
+
+  BallEnds() = default;
+  BallEnds(const Reach& reach, double x)
+      : lowest(static_cast<X>(reach.lowest(x))), highest(static_cast<X>(reach.highest(x))) {}
+
+  bool sure_left(X threshold) const { return goes_left(highest, threshold); }
+  bool sure_right(X threshold) const { return !goes_left(lowest, threshold); }
+};
+
+template <class X>
 bool sure_left(const Reach& reach, double x, X threshold) {
-  return goes_left(static_cast<X>(reach.highest(x)), threshold);
+  return BallEnds<X>(reach, x).sure_left(threshold);
 }
 
 template <class X>
 bool sure_right(const Reach& reach, double x, X threshold) {
-  return !goes_left(static_cast<X>(reach.lowest(x)), threshold);
+  return BallEnds<X>(reach, x).sure_right(threshold);
 }
 
-}  // namespace hardwood::grow
+}  // namespace hardwood

@@ -1,11 +1,11 @@
-#include "hardwood/grow/split.hpp"
+#include "hardwood/grow/class_split.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "hardwood/ambiguity.hpp"
 #include "hardwood/box.hpp"
-#include "hardwood/grow/ambiguity.hpp"
 #include "hardwood/grow/criterion.hpp"
 
 namespace hardwood::grow {
@@ -13,17 +13,11 @@ namespace {
 
 using X = float;  // the precision in which our own models compare
 
-/// A threshold t with below < t <= above, halfway where floats allow.
-X between(X below, X above) {
-  const auto middle = static_cast<X>((static_cast<double>(below) + static_cast<double>(above)) / 2);
-  return middle > below ? middle : above;
-}
-
 /// The three weights of the criterion's contract, kept up to date while the threshold rises.
 template <class Weights>
 class Window {
  public:
-  Window(std::span<const Entry> present, const Reach& reach, std::span<const double> weight,
+  Window(std::span<const ClassEntry> present, const Reach& reach, std::span<const double> weight,
          const Weights& zero)
       : sure(zero),
         plain(zero),
@@ -49,18 +43,18 @@ class Window {
   std::size_t n_plain = 0;
 
  private:
-  void add(Weights& to, const Entry& entry) {
+  void add(Weights& to, const ClassEntry& entry) {
     to[entry.label] += weight_.empty() ? 1.0 : weight_[entry.row];
   }
 
-  std::span<const Entry> present_;
+  std::span<const ClassEntry> present_;
   const Reach& reach_;
   std::span<const double> weight_;
   std::size_t n_sure_ = 0, n_possible_ = 0;
 };
 
 template <class Visit>
-void visit_midpoints(std::span<const Entry> present, Visit&& visit) {
+void visit_midpoints(std::span<const ClassEntry> present, Visit&& visit) {
   for (std::size_t i = 1; i < present.size(); ++i) {
     const auto below = static_cast<X>(present[i - 1].x), above = static_cast<X>(present[i].x);
     if (below < above) visit(between(below, above));
@@ -71,7 +65,7 @@ void visit_midpoints(std::span<const Entry> present, Visit&& visit) {
 /// where the end below is an upper one (a row just became sure_left) and the end above a lower one
 /// (the next row would stop being sure_right).
 template <class Visit>
-void visit_intervals(std::span<const Entry> present, const Reach& reach, Visit&& visit) {
+void visit_intervals(std::span<const ClassEntry> present, const Reach& reach, Visit&& visit) {
   const auto lowest = [&](std::size_t i) { return static_cast<X>(reach.lowest(present[i].x)); };
   std::size_t next_low = 0;
   for (std::size_t i = 0; i < present.size(); ++i) {
@@ -99,16 +93,16 @@ double sum_of(std::span<const double> weights) {
 double share_of_class_1(std::span<const double> weights) { return weights[1] / sum_of(weights); }
 
 template <ClassCriterion Criterion>
-void search(std::span<const Entry> column, Feature feature, const Reach& reach, int monotonic,
+void search(std::span<const ClassEntry> column, Feature feature, const Reach& reach, int monotonic,
             const SplitNode& node, const SplitRules& rules, typename Criterion::Weights zero,
-            Split& best) {
+            ClassSplit& best) {
   using Weights = typename Criterion::Weights;
-  const auto first_missing =
-      std::ranges::partition_point(column, [](const Entry& entry) { return !std::isnan(entry.x); });
-  const std::span<const Entry> present(column.begin(), first_missing);
-  const std::span<const Entry> missing(first_missing, column.end());
+  const auto first_missing = std::ranges::partition_point(
+      column, [](const ClassEntry& entry) { return !std::isnan(entry.x); });
+  const std::span<const ClassEntry> present(column.begin(), first_missing);
+  const std::span<const ClassEntry> missing(first_missing, column.end());
   Weights missing_weights = zero;
-  for (const Entry& entry : missing) {
+  for (const ClassEntry& entry : missing) {
     missing_weights[entry.label] += node.weight.empty() ? 1.0 : node.weight[entry.row];
   }
   const Criterion criterion(node.total);
@@ -164,8 +158,8 @@ void search(std::span<const Entry> column, Feature feature, const Reach& reach, 
 }
 
 template <class Gain>
-void search_with(std::span<const Entry> column, Feature feature, const Reach& reach, int monotonic,
-                 const SplitNode& node, const SplitRules& rules, Split& best) {
+void search_with(std::span<const ClassEntry> column, Feature feature, const Reach& reach,
+                 int monotonic, const SplitNode& node, const SplitRules& rules, ClassSplit& best) {
   if (node.total.size() > 2) {
     search<ManyClasses<Gain>>(column, feature, reach, monotonic, node, rules,
                               std::vector<double>(node.total.size()), best);
@@ -178,8 +172,9 @@ void search_with(std::span<const Entry> column, Feature feature, const Reach& re
 
 }  // namespace
 
-void search_column(std::span<const Entry> column, Feature feature, const Reach& reach,
-                   int monotonic, const SplitNode& node, const SplitRules& rules, Split& best) {
+void search_column(std::span<const ClassEntry> column, Feature feature, const Reach& reach,
+                   int monotonic, const SplitNode& node, const SplitRules& rules,
+                   ClassSplit& best) {
   if (rules.impurity == Impurity::kEntropy) {
     search_with<Entropy>(column, feature, reach, monotonic, node, rules, best);
   } else {

@@ -1,0 +1,79 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "array.hpp"
+#include "grown_tree.hpp"
+#include "hardwood/grow/hist_table.hpp"
+#include "reach.hpp"
+#include "signal_check.hpp"
+
+namespace hardwood::bind {
+namespace {
+
+template <class X>
+void dense_table(grow::HistTable* place, const Array2<X>& x, const Array2<double>& reach,
+                 std::size_t max_bins, int n_threads) {
+  const nb::gil_scoped_release release;
+  new (place) grow::HistTable(bins::DenseTable<X>{matrix(x)}, reaches(reach), max_bins, n_threads);
+}
+
+template <class Index>
+void sparse_table(grow::HistTable* place, const Array1<Index>& column_start,
+                  const Array1<Index>& row, const Array1<double>& x, std::size_t n_rows,
+                  const Array2<double>& reach, std::size_t max_bins, int n_threads) {
+  const nb::gil_scoped_release release;
+  new (place) grow::HistTable(
+      bins::SparseTable<double, Index>{span(column_start), span(row), span(x), n_rows},
+      reaches(reach), max_bins, n_threads);
+}
+
+}  // namespace
+
+void bind_hist(nb::module_& module) {
+  nb::class_<grow::HistTable> table(module, "HistTable", "A table binned for robust boosting.");
+  const auto dense = [&]<class X>(X) {
+    table.def("__init__", &dense_table<X>, nb::arg("x").noconvert(), nb::arg("reach").noconvert(),
+              nb::kw_only(), nb::arg("max_bins"), nb::arg("n_threads"));
+  };
+  const auto sparse = [&]<class Index>(Index) {
+    table.def("__init__", &sparse_table<Index>, nb::arg("column_start").noconvert(),
+              nb::arg("row").noconvert(), nb::arg("x").noconvert(), nb::arg("n_rows"),
+              nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+              nb::arg("n_threads"));
+  };
+  dense(float{});
+  dense(double{});
+  sparse(std::int32_t{});
+  sparse(std::int64_t{});
+  table.def(
+      "grow",
+      [](grow::HistTable& self, const Array2<float>& gradient, const Array2<float>& hessian,
+         const Array1<std::uint8_t>& sampled, const Array1<Feature>& features,
+         const Array1<std::int8_t>& monotonic, const grow::NewtonRules& rules, std::uint64_t seed) {
+        const grow::HistRequest request{
+            matrix(gradient), matrix(hessian), span(sampled), span(features),
+            span(monotonic),  rules,           seed,          SignalCheck()};
+        std::vector<std::int32_t> leaf(gradient.size());
+        std::vector<grow::GrownTree> trees;
+        {
+          const nb::gil_scoped_release release;
+          trees = self.grow(request, {leaf.data(), gradient.shape(0), gradient.shape(1)});
+        }
+        std::vector<OwnedTree> arrays;
+        for (grow::GrownTree& tree : trees) arrays.push_back(own(std::move(tree)));
+        return std::pair(std::move(arrays), own(std::move(leaf), gradient.shape(1)));
+      },
+      nb::arg("gradient").noconvert(), nb::arg("hessian").noconvert(),
+      nb::arg("sampled").noconvert(), nb::arg("features").noconvert(),
+      nb::arg("monotonic").noconvert(), nb::arg("rules"), nb::arg("seed"),
+      "Grow one tree for every column of the gradients; also the leaf of every row.");
+  table.def(
+      "edges",
+      [](const grow::HistTable& self, std::size_t feature) {
+        const auto edges = self.binned().edges(feature);
+        return own(std::vector<float>(edges.begin(), edges.end()));
+      },
+      nb::arg("feature"), "The thresholds that trees can choose for a feature, increasing.");
+}
+
+}  // namespace hardwood::bind

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hardwood/grow/fixed_point.hpp"
+#include "hardwood/grow/newton.hpp"
+#include "hardwood/grow/window.hpp"
+#include "hardwood/types.hpp"
+
+namespace hardwood::grow {
+
+/// The best split of a node found so far in its histogram. No split yet: `feature == kLeaf`.
+struct BinSplit {
+  Feature feature = kLeaf;
+  std::size_t bin = 0;        ///< bins below it go left
+  float threshold = 0;        ///< the edge below that bin; whoever knows the edges fills it in
+  bool missing_left = false;  ///< where missing values go, if the node has any
+  bool saw_missing = false;   ///< it has some, and the gain tells their sides apart
+  double gain = 0;
+  GridSum left;  ///< of the rows that go left when nobody attacks
+
+  /// Larger gain; on equal gain the earlier feature, so that the order of threads cannot matter.
+  bool beats(const BinSplit& other) const {
+    if (feature == kLeaf || other.feature == kLeaf) return feature != kLeaf;
+    return gain > other.gain || (gain == other.gain && feature < other.feature);
+  }
+};
+
+/// The node as the search sees it.
+struct SearchedNode {
+  GridSum total;
+  const Grid& grid;
+  const NewtonRules& rules;
+  NewtonCriterion criterion;
+
+  SearchedNode(const GridSum& total_, const Grid& grid_, const NewtonRules& rules_,
+               double value_low, double value_high)
+      : total(total_),
+        grid(grid_),
+        rules(rules_),
+        criterion(real(total_, grid_), rules_, value_low, value_high) {}
+
+  Sums sums(const GridSum& sum) const { return real(sum, grid); }
+
+  /// Exact: a power of two times an integer that a double holds.
+  static Sums real(const GridSum& sum, const Grid& grid) {
+    return {std::ldexp(static_cast<double>(sum.g), -grid.g_bits),
+            std::ldexp(static_cast<double>(sum.h), -grid.h_bits)};
+  }
+};
+
+/// One feature of a node's histogram, and how to read it.
+template <class Stat>
+struct FeatureBins {
+  using Cell = typename Stat::Cell;
+
+  const Cell* cells;            ///< bin after bin; with `below`, only the rows with g >= 0
+  const Cell* below = nullptr;  ///< the rows with g < 0, where signs are told apart
+  /// The residual g - m h has the sign of g but for few rows; these, or null.
+  const Cell* exceptions = nullptr;
+  std::size_t missing_code;
+  bool has_missing;
+  const Window& window;
+  Feature feature;
+  int monotonic;
+};
+
+/// Try every threshold of one feature; keep in `best` what beats it. The gain is that of
+/// NewtonCriterion, in double, from exact sums: with the window's rounding, nothing else is lost.
+template <class Stat>
+void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node, BinSplit& best);
+
+}  // namespace hardwood::grow

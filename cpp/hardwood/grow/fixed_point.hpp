@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardwood/buffer.hpp"
+
+namespace hardwood::grow {
+
+/// Gradients on a grid of whole numbers, so that sums are exact: they depend neither on the order
+/// of rows nor on the number of threads, and a histogram minus its part is the other part.
+///
+/// The grid is a power of two chosen for each tree, as fine as the integers allow: gradients that
+/// are on it are kept as they are. Others are rounded up or down at random (by a hash of the row),
+/// so that sums are right on average.
+struct Grid {
+  int g_bits = 0;  ///< g = integer * 2^-g_bits
+  int h_bits = 0;
+  bool wide = false;  ///< 16 bits a gradient would be too coarse
+};
+
+/// A sum of gradients and hessians on the grid, exact.
+struct GridSum {
+  std::int64_t g = 0;
+  std::int64_t h = 0;
+  std::int64_t n = 0;  ///< rows; only `Wide` knows it
+
+  GridSum& operator+=(const GridSum& other) {
+    g += other.g, h += other.h, n += other.n;
+    return *this;
+  }
+  GridSum& operator-=(const GridSum& other) {
+    g -= other.g, h -= other.h, n -= other.n;
+    return *this;
+  }
+  friend GridSum operator+(GridSum a, const GridSum& b) { return a += b; }
+  friend GridSum operator-(GridSum a, const GridSum& b) { return a -= b; }
+  friend bool operator==(const GridSum&, const GridSum&) = default;
+};
+
+/// Statistics of a bin in one word: G above, H below. One addition updates both. The grid is such
+/// that no sum over rows leaves its half.
+struct Packed {
+  using Cell = std::uint64_t;
+  struct Row {
+    std::uint32_t row;
+    std::int16_t g;
+    std::uint16_t h;
+
+    Cell cell() const { return (static_cast<Cell>(static_cast<std::int64_t>(g)) << 32) + h; }
+  };
+  static constexpr double kMaxG = 32767, kMaxH = 65535, kMaxSum = 2147483647;
+  static constexpr bool kCounts = false;
+
+  static GridSum sum(Cell cell) {
+    return {static_cast<std::int64_t>(cell) >> 32, static_cast<std::int64_t>(cell & 0xffffffffu),
+            0};
+  }
+};
+
+/// Statistics of a bin in three words, for gradients of very different size, for more rows than
+/// `Packed` has bits for, and where rows must be counted.
+struct Wide {
+  using Cell = GridSum;
+  struct Row {
+    std::uint32_t row;
+    std::int32_t g;
+    std::int32_t h;
+
+    Cell cell() const { return {g, h, 1}; }
+  };
+  static constexpr double kMaxG = 0x1p30, kMaxH = 0x1p30, kMaxSum = 0x1p62;
+  static constexpr bool kCounts = true;
+
+  static GridSum sum(const Cell& cell) { return cell; }
+};
+
+/// One output of a table of gradients: row i is data[i * stride].
+struct GradientColumn {
+  const float* g;
+  const float* h;
+  std::size_t stride;
+  std::size_t n_rows;
+
+  float gradient(std::size_t i) const { return g[i * stride]; }
+  float hessian(std::size_t i) const { return h[i * stride]; }
+};
+
+/// The rows that count, in order; empty: all of them.
+using RowList = std::span<const std::uint32_t>;
+
+/// The grid of a tree; `wide`: whatever the gradients are like. Throws if a gradient is not finite
+/// or a hessian is negative.
+Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads);
+
+/// Put gradients on the grid. `rows_out` has room for every row that counts.
+template <class Stat>
+void put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
+                 std::uint64_t seed, typename Stat::Row* rows_out, int n_threads);
+
+}  // namespace hardwood::grow

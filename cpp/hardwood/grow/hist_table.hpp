@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "hardwood/bins/binned.hpp"
+#include "hardwood/grow/grown_tree.hpp"
+#include "hardwood/grow/newton.hpp"
+#include "hardwood/grow/window.hpp"
+#include "hardwood/threat.hpp"
+#include "hardwood/types.hpp"
+
+namespace hardwood::grow {
+
+/// What one call grows: a tree for every column of the gradients.
+struct HistRequest {
+  Matrix<const float> gradient;            ///< n_rows x n_trees, finite
+  Matrix<const float> hessian;             ///< the same shape, >= 0
+  std::span<const std::uint8_t> sampled;   ///< one a row, or empty: every row trains
+  std::span<const Feature> features;       ///< increasing, or empty: every feature
+  std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
+  NewtonRules rules;
+  std::uint64_t seed = 0;  ///< for the rounding of gradients
+  /// Called now and then on the calling thread; it stops the work by throwing.
+  std::function<void()> checkpoint = [] {};
+};
+
+/// A table made ready for robust boosting with histograms: binned once, grown on many times.
+///
+/// The trees are those of NewtonCriterion with thresholds at the edges of the bins (bins/edges.hpp)
+/// and ambiguity sets rounded up to whole bins (grow/window.hpp). Same bytes for any number of
+/// threads and on every processor.
+class HistTable {
+ public:
+  template <class Table>
+  HistTable(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads);
+  ~HistTable();
+
+  std::size_t n_rows() const { return binned_.n_rows(); }
+  std::size_t n_features() const { return binned_.n_features(); }
+  const bins::Binned& binned() const { return binned_; }
+
+  /// `leaf` (n_rows x n_trees) becomes the leaf of every row, also of rows not sampled.
+  std::vector<GrownTree> grow(const HistRequest& request, Matrix<std::int32_t> leaf);
+
+ private:
+  struct Workspace;  // memory that trees reuse
+
+  bins::Binned binned_;
+  std::vector<Window> windows_;
+  std::mutex busy_;  // one call at a time
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+};
+
+}  // namespace hardwood::grow

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardwood/ambiguity.hpp"
+#include "hardwood/grow/newton.hpp"
+#include "hardwood/grow/split.hpp"
+#include "hardwood/types.hpp"
+
+namespace hardwood::grow {
+
+/// One value of one row of a boosted tree, rounded as the model will compare it. The ends of its
+/// ball are computed from the value before rounding.
+struct NewtonEntry {
+  float x = 0;
+  BallEnds<float> ends;
+  std::uint32_t row = 0;
+};
+
+struct NewtonSplit : Split {
+  Sums left;  ///< of the rows that go left when nobody attacks
+};
+
+/// Derivatives of the loss, row by row.
+struct Gradient {
+  float g, h;
+
+  Sums sums() const { return {g, h}; }
+};
+
+/// Tries every threshold of one column of a node, halfway between neighbouring values; one a
+/// thread, because it keeps buffers.
+class NewtonSearch {
+ public:
+  /// `rank_of_row`: the place of each row in the order of g / h, only read by inner="exact".
+  NewtonSearch(std::span<const Gradient> gradient, std::span<const std::uint32_t> rank_of_row,
+               const NewtonRules& rules)
+      : gradient_(gradient), rank_of_row_(rank_of_row), rules_(rules) {}
+
+  /// Keep in `best` what beats it. `total` are the sums of the node that `criterion` was made for.
+  void search(std::span<const NewtonEntry> column, Feature feature, int monotonic,
+              const Sums& total, const NewtonCriterion& criterion, NewtonSplit& best);
+
+ private:
+  struct Candidate {
+    float threshold;
+    bool missing_left;
+    std::size_t n_sure, n_plain, n_possible;  // present rows that are sure_left, go left, can go
+  };
+
+  void add_up(std::span<const NewtonEntry> column, const NewtonCriterion& criterion);
+  SplitSums sums_of(const Candidate& candidate, const Sums& total) const;
+  double robust_gain(const Candidate& candidate, const SplitSums& sums,
+                     std::span<const NewtonEntry> column, const NewtonCriterion& criterion,
+                     double bar);
+
+  std::span<const Gradient> gradient_;
+  std::span<const std::uint32_t> rank_of_row_;
+  const NewtonRules& rules_;
+
+  // Of the column at hand: sums over the first i present rows, of all and of those with a negative
+  // residual, and over the missing rows.
+  std::vector<Sums> first_;
+  std::vector<Sums> first_negative_;
+  Sums missing_;
+  std::size_t n_present_ = 0;
+  std::vector<std::uint32_t> ambiguous_rows_;
+  std::vector<Sums> ambiguous_;
+};
+
+}  // namespace hardwood::grow

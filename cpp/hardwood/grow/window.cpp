@@ -1,0 +1,43 @@
+#include "hardwood/grow/window.hpp"
+
+#include <algorithm>
+
+#include "hardwood/ambiguity.hpp"
+
+namespace hardwood::grow {
+
+Window::Window(const bins::Binned& binned, std::size_t feature, const Reach& reach) {
+  const auto edges = binned.edges(feature);
+  const std::size_t n_bins = binned.n_bins(feature);
+  sure.resize(n_bins);
+  possible.resize(n_bins);
+  std::size_t n_sure = 0, n_possible = 0;
+  bool sure_row = false;        // whether a bin that is sure_left holds a row
+  std::size_t last_filled = 0;  // the last bin that holds one
+  for (std::size_t bin = 0; bin < n_bins; ++bin) {
+    if (!binned.range(feature, bin).empty()) last_filled = bin;
+  }
+  for (std::size_t k = 1; k < n_bins; ++k) {
+    const float threshold = edges[k - 1];
+    // Both ends of a ball are non-decreasing in x, so each pointer only moves up.
+    for (; n_sure < k; ++n_sure) {
+      const bins::BinRange range = binned.range(feature, n_sure);
+      if (range.empty()) continue;
+      if (!sure_left(reach, range.largest, threshold)) break;
+      sure_row = true;
+    }
+    for (n_possible = std::max(n_possible, k); n_possible < n_bins; ++n_possible) {
+      const bins::BinRange range = binned.range(feature, n_possible);
+      if (!range.empty() && sure_right(reach, range.smallest, threshold)) break;
+    }
+    sure[k] = static_cast<std::uint16_t>(n_sure);
+    possible[k] = static_cast<std::uint16_t>(n_possible);
+    const bool can_be_emptied = !sure_row || n_possible > last_filled;
+    if (can_be_emptied && !binned.has_missing(feature)) continue;
+    if (first == last) first = k;
+    last = k + 1;
+    moves = moves || n_sure < k || n_possible > k;
+  }
+}
+
+}  // namespace hardwood::grow

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hardwood/bins/binned.hpp"
+#include "hardwood/threat.hpp"
+
+namespace hardwood::grow {
+
+/// What the adversary can do to the bins of one feature, threshold by threshold.
+///
+///     bins of sure_left rows      ambiguous       bins of sure_right rows
+///   0 ────────────────── sure[k]     k     possible[k] ────────────── n_bins
+///
+/// The threshold k is edge k-1: bins below k go left. A bin counts as sure only if all its rows
+/// are, judged by its smallest or largest value and the one definition of the ambiguity set; a bin
+/// that the set covers in part is ambiguous. So no row that the adversary can move is ever counted
+/// as sure, and where a bin holds one value, or the set ends at edges, nothing is lost.
+struct Window {
+  std::vector<std::uint16_t> sure;      ///< of threshold k: bins [0, sure[k]) are sure_left
+  std::vector<std::uint16_t> possible;  ///< bins [possible[k], n_bins) are sure_right
+  /// Thresholds [first, last) are worth a try: elsewhere one side has no sure row and no missing
+  /// one, and the adversary can empty it.
+  std::size_t first = 1;
+  std::size_t last = 1;
+  bool moves = false;  ///< whether the adversary can move any row across any of them
+
+  Window(const bins::Binned& binned, std::size_t feature, const Reach& reach);
+};
+
+}  // namespace hardwood::grow

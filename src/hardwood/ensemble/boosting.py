@@ -1,0 +1,318 @@
+"""Boosting: rounds of trees, each for what the trees before it still lack."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray, IntArray
+from hardwood.ensemble.loss import Float32Array, Loss
+from hardwood.grow.grow import GrownTree
+from hardwood.grow.newton import NewtonRules
+from hardwood.model.trees import Trees
+
+EvalsResult = dict[str, dict[str, list[float]]]
+
+_logger = logging.getLogger("hardwood")
+
+
+class Table(Protocol):
+    """Training data as an engine keeps it for a whole run."""
+
+    def grow(
+        self,
+        gradient: Float32Array,
+        hessian: Float32Array,
+        *,
+        rows: npt.NDArray[np.uint8] | None = None,
+        features: IntArray | None = None,
+        monotonic: npt.NDArray[np.int8] | None = None,
+        rules: NewtonRules,
+    ) -> tuple[list[GrownTree], IntArray]:
+        """Grow one tree per output; also give the leaf of every row in each."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The rows and features each round learns from."""
+
+    subsample: float = 1.0
+    colsample_bytree: float = 1.0
+    seed: int = 0
+
+    def draw(
+        self, n_rounds: int, n_rows: int, n_features: int
+    ) -> tuple[npt.NDArray[np.uint8] | None, IntArray | None]:
+        """Draw for the round that follows `n_rounds` others; it does not matter who drew those."""
+        rng = np.random.default_rng([self.seed, n_rounds])
+        rows = features = None
+        if self.subsample < 1:
+            rows = (rng.random(n_rows, dtype=np.float32) < self.subsample).astype(np.uint8)
+            rows[rng.integers(n_rows)] |= not rows.any()
+        if self.colsample_bytree < 1:
+            n_drawn = max(1, int(self.colsample_bytree * n_features))
+            drawn = rng.choice(n_features, n_drawn, replace=False, shuffle=False)
+            features = np.sort(drawn).astype(np.int32)
+        return rows, features
+
+
+@dataclass
+class Model:
+    """Trees under construction: lists of arrays, put together once."""
+
+    base: FloatArray
+    n_features: int
+    about: dict[str, Any]  # link, classes, feature_names
+    parts: list[dict[str, npt.NDArray[Any]]] = field(default_factory=list)
+    n_nodes: list[int] = field(default_factory=list)
+
+    @classmethod
+    def from_trees(cls, trees: Trees) -> "Model":
+        """Begin with trees that are already there."""
+        about = {name: getattr(trees, name) for name in ("link", "classes", "feature_names")}
+        part = {name: getattr(trees, name) for name in _NODE_ARRAYS}
+        n_nodes = [int(n) for n in np.diff(trees.tree_start)]
+        return cls(trees.base, trees.n_features, about, [part], n_nodes)
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far: each adds one tree per output."""
+        return len(self.n_nodes) // len(self.base)
+
+    def add(self, trees: Sequence[GrownTree], values: Sequence[Float32Array]) -> None:
+        """Add a round, with the values that its leaves shall have."""
+        for tree, value in zip(trees, values, strict=True):
+            part = {name: getattr(tree, name) for name in _NODE_ARRAYS if name != "value"}
+            self.parts.append({**part, "value": value[:, None]})
+            self.n_nodes.append(len(tree.feature))
+
+    def trees(self) -> Trees:
+        """All trees so far as a model."""
+        return self._together(self.parts, self.n_nodes, self.base)
+
+    def last_round(self) -> Trees:
+        """The trees of the last round alone, added to nothing."""
+        n = len(self.base)
+        return self._together(self.parts[-n:], self.n_nodes[-n:], np.zeros(n))
+
+    def _together(
+        self, parts: list[dict[str, npt.NDArray[Any]]], n_nodes: list[int], base: FloatArray
+    ) -> Trees:
+        arrays: dict[str, Any] = {
+            name: np.concatenate([part[name] for part in parts]) for name in _NODE_ARRAYS
+        }
+        arrays["missing_left"] = arrays["missing_left"].astype(bool)
+        return Trees(
+            **arrays,
+            tree_start=np.concatenate([[0], np.cumsum(n_nodes)]),
+            tree_output=np.arange(len(n_nodes)) % len(base),
+            base=base,
+            n_features=self.n_features,
+            **self.about,
+        )
+
+
+_NODE_ARRAYS = (
+    "feature",
+    "threshold",
+    "left",
+    "right",
+    "missing_left",
+    "value",
+    "gain",
+    "cover",
+)
+
+
+@dataclass
+class Booster:
+    """Training rows with their margins, and the model that grows round by round.
+
+    The margins are added up in float32, base first, then tree after tree, exactly as the finished
+    `Trees` adds them.
+    """
+
+    table: Table
+    loss: Loss
+    y: Float32Array
+    weight: Float32Array | None
+    monotonic: npt.NDArray[np.int8]
+    sampling: Sampling
+    learning_rate: float
+    rules: NewtonRules
+    model: Model
+    margin: Float32Array
+
+    def step(self) -> None:
+        """Add one round."""
+        gradient, hessian = self.loss.derivatives(self.y, self.margin)
+        if self.weight is not None:
+            gradient *= self.weight[:, None]
+            hessian *= self.weight[:, None]
+        n_rounds = self.model.n_rounds
+        rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
+        trees, leaf = self.table.grow(
+            gradient,
+            hessian,
+            rows=rows,
+            features=features,
+            monotonic=self.monotonic,
+            rules=replace(self.rules, seed=self.sampling.seed + n_rounds),
+        )
+        values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
+        self.model.add(trees, values)
+        for k, value in enumerate(values):
+            self.margin[:, k] += value.take(leaf[:, k])
+
+    def _values(
+        self, tree: GrownTree, leaf: IntArray, rows: npt.NDArray[np.uint8] | None
+    ) -> Float32Array:
+        """Values of the nodes, shrunk."""
+        value = tree.value[:, 0]
+        if self.loss.refits_leaves:
+            value = self._refitted(value, leaf, rows)
+        shrunk: Float32Array = value * np.float32(self.learning_rate)
+        return shrunk
+
+    def _refitted(
+        self, value: Float32Array, leaf: IntArray, rows: npt.NDArray[np.uint8] | None
+    ) -> Float32Array:
+        value = value.copy()
+        lack = self.y - self.margin[:, 0]
+        sampled = np.arange(len(leaf)) if rows is None else np.flatnonzero(rows)
+        by_leaf = sampled[np.argsort(leaf[sampled], kind="stable")]
+        borders = np.flatnonzero(np.diff(leaf[by_leaf])) + 1
+        for inside in np.split(by_leaf, borders):
+            weight = None if self.weight is None else self.weight[inside]
+            value[leaf[inside[0]]] = self.loss.leaf_value(lack[inside], weight)
+        return value
+
+
+@dataclass
+class Validation:
+    """Rows that are not learned from, with their margins."""
+
+    X: FloatArray
+    y: Float32Array
+    weight: Float32Array | None
+    margin: Float32Array
+    n_jobs: int | None
+
+    def add(self, trees: Trees) -> None:
+        """Add the trees of a round to the margins, in the trees' order."""
+        leaf = trees.apply(self.X, n_jobs=self.n_jobs)
+        for k in range(trees.n_trees):
+            start = trees.tree_start[k]
+            self.margin[:, trees.tree_output[k]] += trees.value[start + leaf[:, k], 0]
+
+
+@dataclass
+class EarlyStopping:
+    """Stops when the last rounds brought nothing, and remembers the best one."""
+
+    n_iter_no_change: int
+    best_score: float = -np.inf
+    best_round: int = 0
+
+    def wants_stop(self, n_rounds: int, score: float) -> bool:
+        """Look at the score of a round, larger being better."""
+        if score > self.best_score:
+            self.best_score, self.best_round = score, n_rounds
+        return n_rounds - self.best_round >= self.n_iter_no_change
+
+
+@dataclass(frozen=True)
+class BoostingRound:
+    """What a callback is told after each round.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds so far.
+    evals_result : dict
+        The evaluation history so far, as in the estimator's ``evals_result_``.
+    """
+
+    n_rounds: int
+    evals_result: EvalsResult
+    _model: Model = field(repr=False)
+
+    def trees(self) -> Trees:
+        """Give the model as it is now."""
+        return self._model.trees()
+
+
+Callback = Callable[[BoostingRound], Any]
+Scorer = Callable[[Validation], float]
+
+
+def log_progress(now: BoostingRound) -> None:
+    """Log the latest figures of the history."""
+    if not _logger.hasHandlers():  # asked for, so it must be seen
+        _logger.addHandler(logging.StreamHandler())
+        _logger.setLevel(logging.INFO)
+    figures = [
+        f"{where} {name} {values[-1]:.6g}"
+        for where, history in now.evals_result.items()
+        for name, values in history.items()
+    ]
+    _logger.info("round %d: %s", now.n_rounds, ", ".join(figures))
+
+
+@dataclass
+class Watch:
+    """Who looks at the rounds: the history, early stopping, the callbacks."""
+
+    validation: Validation | None = None
+    scorer: Scorer | None = None
+    stopping: EarlyStopping | None = None
+    callbacks: Sequence[Callback] = ()
+    evals_result: EvalsResult = field(default_factory=dict)
+
+    def wants_stop(self, booster: Booster) -> bool:
+        """Evaluate a finished round and ask everybody whether it was the last one."""
+        if self.validation is not None:
+            self.validation.add(booster.model.last_round())
+        if self.validation is None and not self.callbacks:
+            return False
+        n_rounds = booster.model.n_rounds
+        score = self._evaluate(booster)
+        stop = self.stopping is not None and self.stopping.wants_stop(n_rounds, score)
+        now = BoostingRound(n_rounds, self.evals_result, booster.model)
+        # All of them, even when the first one wants to stop.
+        return any([stop, *[callback(now) is True for callback in self.callbacks]])
+
+    def _evaluate(self, booster: Booster) -> float:
+        """Add to the history; gives the figure that early stopping looks at."""
+        score = np.nan
+        if booster.loss.known:
+            self._note(
+                "train", "loss", booster.loss.mean(booster.y, booster.margin, booster.weight)
+            )
+        if self.validation is not None and booster.loss.known:
+            held = self.validation
+            loss = booster.loss.mean(held.y, held.margin, held.weight)
+            self._note("validation", "loss", loss)
+            score = -loss
+        if self.validation is not None and self.scorer is not None:
+            score = self.scorer(self.validation)
+            self._note("validation", "score", score)
+        return score
+
+    def _note(self, where: str, name: str, value: float) -> None:
+        self.evals_result.setdefault(where, {}).setdefault(name, []).append(value)
+
+
+def boost(booster: Booster, n_rounds: int, watch: Watch) -> Trees:
+    """Add up to `n_rounds` rounds; early stopping cuts the model after its best one."""
+    for _ in range(n_rounds):
+        booster.step()
+        if watch.wants_stop(booster):
+            break
+    trees = booster.model.trees()
+    if watch.stopping is not None and 0 < watch.stopping.best_round < booster.model.n_rounds:
+        trees = trees.first(watch.stopping.best_round * len(booster.model.base))
+    return trees

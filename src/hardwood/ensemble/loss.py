@@ -1,0 +1,320 @@
+"""What boosting minimises: derivatives in, and what a margin means out.
+
+Every loss speaks of float32 margins of shape (n_samples, n_outputs) and float32 labels: positions
+of classes, or the target itself. The formulas are XGBoost's, so that a natural model is its model.
+"""
+
+# ruff: noqa: D102 - `Loss` says what the methods of all losses do
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray
+from hardwood.model.trees import Link
+
+Float32Array = npt.NDArray[np.float32]
+CustomLoss = Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[npt.ArrayLike, npt.ArrayLike]]
+
+Weight = npt.NDArray[np.floating[Any]] | None
+
+_LEAST_HESSIAN = np.float32(1e-16)
+
+
+class Loss(ABC):
+    """A twice differentiable loss of labels and margins."""
+
+    link: Link = "identity"
+    n_outputs: int = 1
+    max_step: float = 0.0
+    """Largest value of a leaf before shrinkage; 0 means no limit."""
+    refits_leaves: bool = False
+    """Whether leaves are refitted, because Newton's step is no guide."""
+    known: bool = True
+    """Whether the loss itself can be computed, not only its derivatives."""
+
+    def check(self, y: Float32Array) -> None:  # noqa: B027 - most losses take any label
+        """Refuse labels outside the loss's domain."""
+
+    @abstractmethod
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        """The margin that minimises the loss without any tree."""
+
+    def base_of(self, base_score: Any) -> FloatArray:
+        """The margin of a prediction that the user wants to start from."""
+        given = np.asarray(base_score, dtype=np.float32)
+        if given.shape not in ((), (self.n_outputs,)) or not np.isfinite(given).all():
+            raise ValueError(
+                f"base_score must be a finite number, or {self.n_outputs} of them, one per output; "
+                f"got base_score={base_score!r}."
+            )
+        return np.broadcast_to(given, self.n_outputs).astype(np.float64)
+
+    @abstractmethod
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        """First and second derivative by the margin, of its shape; the second one is positive."""
+
+    @abstractmethod
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        """The loss of every row."""
+
+    def mean(self, y: Float32Array, margin: Float32Array, weight: Weight) -> float:
+        """The mean loss."""
+        return float(np.average(self.per_row(y, margin).astype(np.float64), weights=weight))
+
+    def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
+        """The best value of a leaf from what its rows still lack; only if `refits_leaves`."""
+        raise NotImplementedError
+
+
+def inverse_link(link: Link, margin: FloatArray) -> FloatArray:
+    """From margins to means: probabilities of the second class or of all classes, or counts."""
+    if link == "logistic":
+        # Both forms agree; each is used where its exponential cannot overflow.
+        small = np.exp(-np.abs(margin))
+        probability: FloatArray = np.where(margin >= 0, 1.0, small) / (1.0 + small)
+        return probability
+    if link == "softmax":
+        return softmax(margin)
+    if link == "exp":
+        return np.exp(margin)
+    return margin
+
+
+def softmax(margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Probabilities of the classes, in the precision of the margin."""
+    probability: npt.NDArray[Any] = margin - margin.max(axis=1, keepdims=True)
+    np.exp(probability, out=probability)
+    probability /= probability.sum(axis=1, keepdims=True)
+    return probability
+
+
+class BinaryLogistic(Loss):
+    """Log loss of two classes."""
+
+    link: Link = "logistic"
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        return self.base_of(np.average(y, weights=weight))
+
+    def base_of(self, base_score: Any) -> FloatArray:
+        probability = super().base_of(base_score).astype(np.float32)
+        if not np.all((probability > 0) & (probability < 1)):
+            raise ValueError(
+                f"base_score is the probability of the second class and must lie between 0 and 1, "
+                f"got base_score={base_score!r}."
+            )
+        # Float32 throughout, as XGBoost reads a saved model.
+        one = np.float32(1)
+        base: FloatArray = (-np.log(one / probability - one)).astype(np.float64)
+        return base
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        probability = -margin
+        np.minimum(probability, np.float32(88.7), out=probability)
+        np.exp(probability, out=probability)
+        probability += np.float32(1)
+        np.reciprocal(probability, out=probability)
+        hessian = np.float32(1) - probability
+        hessian *= probability
+        np.maximum(hessian, _LEAST_HESSIAN, out=hessian)
+        probability -= y[:, None]
+        return probability, hessian
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        return np.logaddexp(np.float32(0), np.where(y > 0, -margin[:, 0], margin[:, 0]))
+
+
+class Softmax(Loss):
+    """Log loss of many classes."""
+
+    link: Link = "softmax"
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_outputs = n_classes
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        logs = np.log(np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs))
+        return self.base_of(logs - logs.mean())
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        gradient = softmax(margin)
+        hessian = np.float32(1) - gradient
+        hessian *= gradient
+        hessian *= np.float32(2)
+        np.maximum(hessian, _LEAST_HESSIAN, out=hessian)
+        gradient[np.arange(len(y)), y.astype(np.intp)] -= np.float32(1)
+        return gradient, hessian
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        own = margin[np.arange(len(y)), y.astype(np.intp)]
+        total: npt.NDArray[Any] = np.logaddexp.reduce(margin, axis=1)
+        return total - own
+
+
+class SquaredError(Loss):
+    """Half the squared error."""
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        return self.base_of(np.average(y.astype(np.float64), weights=weight))
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        return margin - y[:, None], np.ones_like(margin)
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        return (margin[:, 0] - y) ** 2 / 2
+
+
+class Huber(Loss):
+    """Quadratic near 0, linear far away, smooth between: XGBoost's pseudo-Huber loss."""
+
+    def __init__(self, slope: float) -> None:
+        self.slope: np.float32 = np.float32(slope)
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        return self.base_of(_weighted_quantile(y, weight, 0.5))
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        error: Float32Array = margin - y[:, None]
+        square = self.slope * self.slope
+        root = np.sqrt(np.float32(1) + error * error / square)
+        hessian: Float32Array = square / ((square + error * error) * root)
+        gradient: Float32Array = error / root
+        return gradient, np.maximum(hessian, _LEAST_HESSIAN)
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        error = (margin[:, 0] - y) / self.slope
+        loss: Float32Array = self.slope**2 * (np.sqrt(1 + error * error) - 1)
+        return loss
+
+
+class Poisson(Loss):
+    """Negative log likelihood of counts with the mean exp(margin)."""
+
+    link: Link = "exp"
+    # The curvature a step ahead, and a limit on the step: exp would leave Newton's parabola.
+    max_step = 0.7
+
+    def check(self, y: Float32Array) -> None:
+        if np.any(y < 0):
+            raise ValueError(
+                f'y contains {y[np.argmax(y < 0)]:g}, but loss="poisson" needs counts: y >= 0, '
+                f"with a positive sum."
+            )
+        if not y.any():
+            raise ValueError(
+                'y is zero for all rows, but loss="poisson" needs a positive sum of y.'
+            )
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        return self.base_of(np.average(y.astype(np.float64), weights=weight))
+
+    def base_of(self, base_score: Any) -> FloatArray:
+        mean = super().base_of(base_score).astype(np.float32)
+        if not np.all(mean > 0):
+            raise ValueError(
+                f"base_score is a mean count and must be positive, got base_score={base_score!r}."
+            )
+        return np.log(mean).astype(np.float64)
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        gradient = np.exp(margin)
+        gradient -= y[:, None]
+        return gradient, np.exp(margin + np.float32(0.7))
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        loss: Float32Array = np.exp(margin[:, 0]) - y * margin[:, 0]
+        return loss
+
+
+class Quantile(Loss):
+    """Pinball loss; its leaves hold the quantile of what their rows still lack."""
+
+    refits_leaves = True
+
+    def __init__(self, quantile: float) -> None:
+        self.quantile = quantile
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        return self.base_of(_weighted_quantile(y, weight, self.quantile))
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        above = margin >= y[:, None]
+        gradient = np.where(above, np.float32(1 - self.quantile), np.float32(-self.quantile))
+        return gradient, np.ones_like(margin)
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        lack = y - margin[:, 0]
+        loss: Float32Array = np.maximum(self.quantile * lack, (self.quantile - 1) * lack)
+        return loss
+
+    def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
+        return _weighted_quantile(lack, weight, self.quantile)
+
+
+class Custom(Loss):
+    """Derivatives that the user computes."""
+
+    known = False
+
+    def __init__(self, function: CustomLoss, n_outputs: int, link: Link) -> None:
+        self.function = function
+        self.n_outputs = n_outputs
+        self.link = link
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        return np.zeros(self.n_outputs)
+
+    def derivatives(
+        self, y: Float32Array, margin: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        shown = margin[:, 0] if self.n_outputs == 1 else margin
+        given = self.function(y, shown.copy())
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise ValueError(
+                f"loss must return a pair (gradient, hessian), got {type(given).__name__}."
+            )
+        gradient, hessian = (np.asarray(part, dtype=np.float32) for part in given)
+        for name, part in (("gradient", gradient), ("hessian", hessian)):
+            if part.shape != shown.shape:
+                raise ValueError(
+                    f"loss returned a {name} of shape {part.shape}; expected {shown.shape}, the "
+                    f"shape of the margin."
+                )
+            if not np.isfinite(part).all():
+                wrong = part[~np.isfinite(part)][0]
+                raise ValueError(f"loss returned a {name} of {wrong}; it must be finite.")
+        if not np.all(hessian > 0):
+            raise ValueError(
+                f"loss returned a hessian of {hessian[~(hessian > 0)][0]:g}; it must be positive. "
+                f"Where the loss is not convex, return a small positive number."
+            )
+        shape = margin.shape
+        return gradient.reshape(shape).copy(), hessian.reshape(shape).copy()
+
+    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
+        raise NotImplementedError("the value of a custom loss is not known")
+
+
+def _weighted_quantile(y: Float32Array, weight: Weight, quantile: float) -> float:
+    """The smallest value with at least a share `quantile` of the weight at or below it."""
+    order = np.argsort(y, kind="stable")
+    below = np.cumsum(np.ones(len(y)) if weight is None else weight[order], dtype=np.float64)
+    return float(y[order[np.searchsorted(below, quantile * below[-1] * (1 - 1e-12))]])

@@ -1,0 +1,921 @@
+"""Robust gradient boosting for scikit-learn users."""
+
+import copy
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import train_test_split
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hardwood import _check
+from hardwood._check import FloatArray, thread_count
+from hardwood.ensemble import loss as losses
+from hardwood.ensemble.boosting import (
+    Booster,
+    EarlyStopping,
+    Model,
+    Sampling,
+    Scorer,
+    Table,
+    Validation,
+    Watch,
+    boost,
+    log_progress,
+)
+from hardwood.ensemble.loss import Float32Array, Loss, inverse_link
+from hardwood.estimators._base import ClassData, RobustEstimator, TargetData, warn_if_constant
+from hardwood.grow.exact import ExactTable
+from hardwood.grow.hist import HistTable
+from hardwood.grow.newton import NewtonRules
+from hardwood.model.trees import LEAF
+from hardwood.threat import Reach
+
+_ACCEPTED = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": ("csr", "csc")}
+
+
+class _RobustGradientBoosting(RobustEstimator):
+    """What classifier and regressor share: everything but labels."""
+
+    method: str
+    inner: str
+    loss: Any
+    n_estimators: int
+    learning_rate: float
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    max_bins: int
+    reg_lambda: float
+    reg_alpha: float
+    min_split_gain: float
+    min_child_weight: float
+    min_samples_leaf: int
+    subsample: float
+    colsample_bytree: float
+    monotonic_cst: Any
+    early_stopping: bool
+    n_iter_no_change: int
+    validation_fraction: float
+    scoring: Any
+    warm_start: bool
+    base_score: Any
+    callbacks: Any
+    verbose: bool | int
+
+    _known: tuple[FloatArray, FloatArray, Model] | None = None  # rows whose margins are at hand
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "eps": "no_validation",
+        "threat": "no_validation",
+        "method": [StrOptions({"hist", "exact"})],
+        "inner": [StrOptions({"paper", "exact"})],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "max_bins": [Interval(Integral, 2, 256, closed="both")],
+        "reg_lambda": [Interval(Real, 0, None, closed="left")],
+        "reg_alpha": [Interval(Real, 0, None, closed="left")],
+        "min_split_gain": [Interval(Real, 0, None, closed="left")],
+        "min_child_weight": [Interval(Real, 0, None, closed="left")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
+        "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
+        "monotonic_cst": ["array-like", dict, None],
+        "early_stopping": ["boolean"],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "scoring": [str, callable, None],
+        "warm_start": ["boolean"],
+        "base_score": "no_validation",
+        "callbacks": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def _boost(
+        self, data: TargetData, held_out: TargetData | None, loss: Loss, **about: Any
+    ) -> None:
+        """Train on checked data; `about` goes into the model."""
+        loss.check(data.y)
+        n_features = data.X.shape[1]
+        reach = self._reach(n_features, data.feature_names)
+        monotonic = self._monotonic(self.monotonic_cst, n_features, data.feature_names)
+        if monotonic.any() and loss.refits_leaves:
+            raise ValueError(
+                'monotonic_cst cannot be kept with loss="quantile", which refits the leaves; drop '
+                "it, or use another loss."
+            )
+        model = self._model_to_start(data, loss, about)
+        booster = Booster(
+            table=self._table(data.X, reach),
+            loss=loss,
+            y=data.y,
+            weight=None if data.weight is None else data.weight.astype(np.float32),
+            monotonic=monotonic,
+            sampling=Sampling(self.subsample, self.colsample_bytree, self._seed()),
+            learning_rate=self.learning_rate,
+            rules=self._rules(loss),
+            model=model,
+            margin=self._margin_to_start(model, data.X),
+        )
+        watch = self._watch(model, held_out, loss)
+        trees = boost(booster, self.n_estimators - model.n_rounds, watch)
+        warn_if_constant(trees, reach, stacklevel=4)
+        self.trees_ = trees
+        self.n_estimators_ = trees.n_trees // trees.n_outputs
+        self.evals_result_ = watch.evals_result
+
+    def _model_to_start(self, data: TargetData, loss: Loss, about: dict[str, Any]) -> Model:
+        if self._continues():
+            if self.trees_.n_outputs != loss.n_outputs:
+                raise ValueError(
+                    f"warm_start continues a model of {self.trees_.n_outputs} output(s), but y "
+                    f"asks for {loss.n_outputs}; fit with warm_start=False first."
+                )
+            if self.n_estimators < self.n_estimators_:
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} must be larger than or equal to the "
+                    f"{self.n_estimators_} rounds of the model that warm_start continues."
+                )
+            return Model.from_trees(self.trees_)
+        base = (
+            loss.base(data.y, data.weight)
+            if self.base_score is None
+            else loss.base_of(self.base_score)
+        )
+        about = {"link": loss.link, "feature_names": data.feature_names, **about}
+        return Model(base, data.X.shape[1], about)
+
+    def _continues(self) -> bool:
+        return bool(self.warm_start) and hasattr(self, "trees_")
+
+    def _margin_to_start(self, model: Model, X: Any) -> Float32Array:
+        if model.n_nodes:
+            return self._margin_of(X).astype(np.float32)
+        return np.tile(model.base.astype(np.float32), (X.shape[0], 1))
+
+    def _table(self, X: Any, reach: Reach) -> Table:
+        n_threads = thread_count(self.n_jobs)
+        if self.method == "exact":
+            return ExactTable(_dense(X), reach, n_threads=n_threads)
+        return HistTable(X, reach, max_bins=self.max_bins, n_threads=n_threads)
+
+    def _rules(self, loss: Loss) -> NewtonRules:
+        return NewtonRules(
+            inner=self.inner,  # type: ignore[arg-type]
+            reg_lambda=float(self.reg_lambda),
+            reg_alpha=float(self.reg_alpha),
+            min_split_gain=float(self.min_split_gain),
+            min_child_weight=float(self.min_child_weight),
+            max_step=loss.max_step,
+            min_samples_leaf=int(self.min_samples_leaf),
+            max_depth=-1 if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            n_threads=thread_count(self.n_jobs),
+        )
+
+    def _watch(self, model: Model, held_out: TargetData | None, loss: Loss) -> Watch:
+        callbacks = list(self.callbacks or ())
+        if self.verbose:
+            callbacks.append(log_progress)
+        if held_out is None:
+            return Watch(callbacks=callbacks)
+        scorer = None if self.scoring is None else self._scorer(model)
+        if self.early_stopping and scorer is None and not loss.known:
+            raise ValueError(
+                "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
+                "scoring."
+            )
+        X = _dense(held_out.X)
+        weight = None if held_out.weight is None else held_out.weight.astype(np.float32)
+        margin = self._margin_to_start(model, X)
+        validation = Validation(X, held_out.y, weight, margin, self.n_jobs)
+        stopping = EarlyStopping(self.n_iter_no_change) if self.early_stopping else None
+        return Watch(validation, scorer, stopping, callbacks)
+
+    def _scorer(self, model: Model) -> Scorer:
+        scorer = check_scoring(self, self.scoring)
+
+        def score(validation: Validation) -> float:
+            # An estimator that already knows the margins of the validation rows.
+            fitted = copy.copy(self)
+            fitted.trees_ = model.last_round()  # for its link
+            fitted._known = (validation.X, validation.margin.astype(np.float64), model)
+            kwargs = {} if validation.weight is None else {"sample_weight": validation.weight}
+            return float(scorer(fitted, validation.X, self._as_given(validation.y), **kwargs))
+
+        return score
+
+    def _as_given(self, y: Float32Array) -> npt.NDArray[Any]:
+        """Labels as the user has them."""
+        return y
+
+    def _hold_out(self, data: TargetData, stratify: Any) -> tuple[TargetData, TargetData]:
+        n = data.X.shape[0]
+        try:
+            kept, held = train_test_split(
+                np.arange(n),
+                test_size=self.validation_fraction,
+                random_state=self._seed(),
+                stratify=stratify,
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"early_stopping cannot hold out validation_fraction={self.validation_fraction} of "
+                f"{n} rows: {error} Pass X_val and y_val, or more rows."
+            ) from error
+        return _some_rows(data, kept), _some_rows(data, held)
+
+    def _check_validation_rows(self, X_val: Any, y_val: Any) -> Any:
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val belong together; pass both or none.")
+        try:
+            return self._check_rows(X_val, **_ACCEPTED)
+        except ValueError as error:
+            raise ValueError(f"X_val cannot be used: {error}") from error
+
+    def _margin(self, X: Any) -> FloatArray:
+        if self._known is not None:
+            rows, margin, model = self._known
+            if X is rows:
+                return margin
+            self.trees_ = model.trees()
+        check_is_fitted(self, "trees_")
+        return self._margin_of(self._check_rows(X, **_ACCEPTED))
+
+    def _margin_of(self, X: Any) -> FloatArray:
+        """Margins of checked rows; sparse ones are written out a block at a time."""
+        if not issparse(X):
+            return self.trees_.margin(X, n_jobs=self.n_jobs)
+        blocks = [X[i : i + _BLOCK].toarray() for i in range(0, X.shape[0], _BLOCK)]
+        return np.concatenate([self.trees_.margin(block, n_jobs=self.n_jobs) for block in blocks])
+
+    def _staged_margin(self, X: Any) -> Iterator[FloatArray]:
+        """The margin after every round, added up as `Trees.margin` does it."""
+        check_is_fitted(self, "trees_")
+        trees = self.trees_
+        leaf = trees.apply(_dense(self._check_rows(X, **_ACCEPTED)), n_jobs=self.n_jobs)
+        margin = np.tile(trees.base.astype(np.float32), (len(leaf), 1))
+        for k in range(trees.n_trees):
+            output = trees.tree_output[k]
+            margin[:, output] += trees.value[trees.tree_start[k] + leaf[:, k], 0]
+            if output == trees.n_outputs - 1:
+                yield margin.astype(np.float64)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Robust gain that each feature brought, adding up to 1."""
+        check_is_fitted(self, "trees_")
+        split = self.trees_.feature != LEAF
+        assert self.trees_.gain is not None
+        brought: FloatArray = np.bincount(
+            self.trees_.feature[split],
+            weights=self.trees_.gain[split],
+            minlength=self.n_features_in_,
+        ).astype(np.float64)
+        total = brought.sum()
+        return brought / total if total > 0 else brought
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+_BLOCK = 1024  # rows of a sparse table that are written out at a time
+
+
+def _dense(X: Any) -> FloatArray:
+    return np.ascontiguousarray(X.toarray() if issparse(X) else X, dtype=np.float64)
+
+
+def _some_rows(data: TargetData, rows: npt.NDArray[np.intp]) -> TargetData:
+    weight = None if data.weight is None else data.weight[rows]
+    return TargetData(data.X[rows], data.y[rows], weight, data.feature_names)
+
+
+class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting):
+    """Gradient boosting whose splits are chosen for the worst the adversary can do to them.
+
+    Algorithm 2 of the paper: every split of every tree maximises the gain that is left after the
+    adversary has moved the rows of the ambiguity set. Two or more classes.
+
+    Parameters
+    ----------
+    eps : float, sequence or mapping, default=0.1
+        How far the adversary can move a value, in the units of X: every form that `Threat` takes.
+        ``eps=0`` is ordinary, natural boosting.
+    threat : Threat or None, default=None
+        The whole threat, in place of `eps`: valid range, fixed features, one-sided moves.
+    method : {"hist", "exact"}, default="hist"
+        Where thresholds are tried: at the edges of up to `max_bins` bins per feature, or halfway
+        between all neighbouring values (for small data).
+    inner : {"paper", "exact"}, default="paper"
+        How the adversary's best reply to a split is found: the least of the paper's four cases, or
+        the exact rule, which also finds mixed replies. ``"exact"`` gives more robust and often less
+        accurate models.
+    loss : {"log_loss"} or callable, default="log_loss"
+        Log loss: of the logistic margin for two classes, of softmax for more.
+        A callable gets the labels (positions in ``classes_``) and the margin, and returns a pair
+        (gradient, hessian) of the shape of the margin; the hessian must be positive.
+    n_estimators : int, default=100
+        Number of rounds; each adds one tree, with more than two classes one per class.
+    learning_rate : float, default=0.3
+        Factor on the values of the leaves.
+    max_depth : int or None, default=6
+        Largest depth; None means no limit.
+    max_leaf_nodes : int or None, default=None
+        Grow best-first, by robust gain, up to this number of leaves.
+    max_bins : int, default=256
+        Bins per feature of ``method="hist"``, 2 to 256.
+    reg_lambda, reg_alpha : float, default=1.0 and 0.0
+        L2 and L1 penalty on the values of the leaves.
+    min_split_gain : float, default=0.0
+        The paper's gamma: what a split must gain, robustly. Its gain has the factor 1/2, so
+        XGBoost's gamma of 1 is 0.5 here.
+    min_child_weight : float, default=1.0
+        Sum of hessians that each child needs, whatever the adversary does.
+    min_samples_leaf : int, default=1
+        Rows each child needs when nobody attacks.
+    subsample, colsample_bytree : float, default=1.0
+        Shares of the rows and of the features that each round draws.
+    monotonic_cst : array-like of int, dict or None, default=None
+        1 or -1 where the margin of the second of two classes must not fall or rise along a feature;
+        0 elsewhere. By position, or a dict by feature name. It holds for every row, attacked or
+        not.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    early_stopping : bool, default=False
+        Stop when `n_iter_no_change` rounds brought nothing on validation data, and keep the model
+        of the best round.
+    n_iter_no_change : int, default=10
+        Patience of early stopping.
+    validation_fraction : float, default=0.1
+        Share of the rows held out for early stopping when `fit` gets no validation data.
+    scoring : str, callable or None, default=None
+        What early stopping looks at: any scikit-learn scorer; None means the loss.
+    warm_start : bool, default=False
+        Let `fit` continue where the last one ended, up to `n_estimators` rounds in all.
+    base_score : float, array-like or None, default=None
+        Prediction to start from: the probability of the second class; with more classes, their
+        margins; None means the best constant.
+    callbacks : sequence of callables or None, default=None
+        Called after each round with a `BoostingRound`; boosting ends when one returns True.
+    n_jobs : int or None, default=None
+        Number of threads; -1 means all cores. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        For the draws of rows and features, and of validation rows.
+    verbose : bool or int, default=False
+        Whether rounds are logged, by the logger ``"hardwood"``.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        The fitted model.
+    n_estimators_ : int
+        Number of rounds kept: fewer than `n_estimators` after early stopping.
+    evals_result_ : dict
+        Loss and score of every round, by ``"train"`` and ``"validation"``, if there was validation
+        data, a callback or `verbose`; otherwise empty.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_classes_ : int
+        Their number.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Robust gain that each feature brought, adding up to 1.
+
+    Notes
+    -----
+    With `method="hist"` a bin that the threat reaches in part counts as ambiguous: no row is taken
+    for sure that the adversary can move. With `inner="exact"` the gain of a split is then never
+    overestimated; the least of the four cases does not have that property.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = minmax_scale(X)
+    >>> model = hw.RobustGradientBoostingClassifier(eps=0.05, n_estimators=20).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **_RobustGradientBoosting._parameter_constraints,
+        "loss": [StrOptions({"log_loss"}), callable],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        eps: Any = 0.1,
+        threat: Any = None,
+        method: str = "hist",
+        inner: str = "paper",
+        loss: Any = "log_loss",
+        n_estimators: int = 100,
+        learning_rate: float = 0.3,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        max_bins: int = 256,
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        min_split_gain: float = 0.0,
+        min_child_weight: float = 1.0,
+        min_samples_leaf: int = 1,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        monotonic_cst: Any = None,
+        class_weight: Any = None,
+        early_stopping: bool = False,
+        n_iter_no_change: int = 10,
+        validation_fraction: float = 0.1,
+        scoring: Any = None,
+        warm_start: bool = False,
+        base_score: Any = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.eps = eps
+        self.threat = threat
+        self.method = method
+        self.inner = inner
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_bins = max_bins
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.min_split_gain = min_split_gain
+        self.min_child_weight = min_child_weight
+        self.min_samples_leaf = min_samples_leaf
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.monotonic_cst = monotonic_cst
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.warm_start = warm_start
+        self.base_score = base_score
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value, a zero that a sparse matrix leaves out is a zero.
+        y : array-like of shape (n_samples,)
+            Labels of any kind.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights >= 0; a row of weight 0 is left out.
+        X_val, y_val : array-like or None, default=None
+            Validation data, for `early_stopping` and ``evals_result_``.
+
+        Returns
+        -------
+        RobustGradientBoostingClassifier
+            The fitted estimator itself.
+        """
+        with self._whole_fit():
+            self._validate_params()
+            checked = self._check_class_data(X, y, sample_weight, self.class_weight, **_ACCEPTED)
+            classes = self._same_classes(checked) if self._continues() else checked.classes
+            label = _check.labels(checked.classes[checked.label], classes, 0, len(checked.label))
+            data = TargetData(
+                checked.X, label.astype(np.float32), checked.weight, checked.feature_names
+            )
+            if self.monotonic_cst is not None and len(classes) > 2:
+                raise ValueError(
+                    f"monotonic_cst needs two classes, y has {len(classes)}; drop it, or train one "
+                    f"model per class."
+                )
+            self.classes_ = classes
+            self.n_classes_ = len(classes)
+            data, held_out = self._validation(data, X_val, y_val)
+            self._boost(data, held_out, self._loss(len(classes)), classes=classes)
+        return self
+
+    def _same_classes(self, checked: ClassData) -> npt.NDArray[Any]:
+        unseen = [label for label in checked.classes if label not in self.classes_]
+        if unseen:
+            raise ValueError(
+                f"warm_start continues a model of the labels {list(self.classes_)!r}, but y "
+                f"contains {unseen[0]!r}; fit with warm_start=False first."
+            )
+        return self.classes_
+
+    def _validation(
+        self, data: TargetData, X_val: Any, y_val: Any
+    ) -> tuple[TargetData, TargetData | None]:
+        if X_val is not None or y_val is not None:
+            X_val = self._check_validation_rows(X_val, y_val)
+            try:
+                label = _check.labels(y_val, self.classes_, 0, X_val.shape[0])
+            except ValueError as error:
+                raise ValueError(f"y_val cannot be used: {error}") from error
+            held = TargetData(X_val, label.astype(np.float32), None, data.feature_names)
+            return data, held
+        return self._hold_out(data, data.y) if self.early_stopping else (data, None)
+
+    def _loss(self, n_classes: int) -> Loss:
+        if callable(self.loss):
+            n_outputs = 1 if n_classes == 2 else n_classes
+            return losses.Custom(self.loss, n_outputs, "logistic" if n_classes == 2 else "softmax")
+        return losses.BinaryLogistic() if n_classes == 2 else losses.Softmax(n_classes)
+
+    def _as_given(self, y: Float32Array) -> npt.NDArray[Any]:
+        return self.classes_[y.astype(np.intp)]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Give the margin: the sum of the trees, before it becomes a probability.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive means the second one.
+        """
+        return self._decision_of(self._margin(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        return self._proba_of(self._margin(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict labels: the most probable class, the first one on ties.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        return self._labels_of(self._margin(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Give the margin after every round.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Margins, as `decision_function` gives them.
+        """
+        yield from map(self._decision_of, self._staged_margin(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Predict class probabilities after every round.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        yield from map(self._proba_of, self._staged_margin(X))
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """Predict labels after every round.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        yield from map(self._labels_of, self._staged_margin(X))
+
+    def _decision_of(self, margin: FloatArray) -> FloatArray:
+        return margin[:, 0] if self.n_classes_ == 2 else margin
+
+    def _proba_of(self, margin: FloatArray) -> FloatArray:
+        probability = inverse_link(self.trees_.link, margin)
+        if self.n_classes_ > 2:
+            return probability
+        return np.column_stack([1 - probability[:, 0], probability[:, 0]])
+
+    def _labels_of(self, margin: FloatArray) -> npt.NDArray[Any]:
+        if self.n_classes_ == 2:
+            return self.classes_[(margin[:, 0] > 0).astype(np.intp)]
+        labels: npt.NDArray[Any] = self.classes_[np.argmax(margin, axis=1)]
+        return labels
+
+
+class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
+    """Gradient boosting for numbers, robust to an adversary who moves the inputs.
+
+    Algorithm 2 of the paper with any twice differentiable loss: every split of every tree maximises
+    the gain that is left after the adversary has moved the rows of the ambiguity set.
+
+    Parameters
+    ----------
+    eps : float, sequence or mapping, default=0.1
+        How far the adversary can move a value, in the units of X: every form that `Threat` takes.
+        ``eps=0`` is ordinary, natural boosting.
+    threat : Threat or None, default=None
+        The whole threat, in place of `eps`: valid range, fixed features, one-sided moves.
+    method : {"hist", "exact"}, default="hist"
+        Where thresholds are tried: at the edges of up to `max_bins` bins per feature, or halfway
+        between all neighbouring values (for small data).
+    inner : {"paper", "exact"}, default="paper"
+        How the adversary's best reply to a split is found: the least of the paper's four cases, or
+        the exact rule, which also finds mixed replies. ``"exact"`` gives more robust and often less
+        accurate models.
+    loss : {"squared_error", "huber", "poisson", "quantile"} or callable, default="squared_error"
+        What is minimised. ``"huber"`` is the smooth form of the Huber loss; ``"poisson"`` is for
+        counts and predicts their mean.
+        A callable gets the labels (y) and the margin, and returns a pair (gradient, hessian)
+        of the shape of the margin; the hessian must be positive.
+    quantile : float, default=0.5
+        The quantile that ``loss="quantile"`` predicts, between 0 and 1.
+    huber_slope : float, default=1.0
+        Error at which ``loss="huber"`` turns from quadratic to linear.
+    n_estimators : int, default=100
+        Number of rounds; each adds one tree.
+    learning_rate : float, default=0.3
+        Factor on the values of the leaves.
+    max_depth : int or None, default=6
+        Largest depth; None means no limit.
+    max_leaf_nodes : int or None, default=None
+        Grow best-first, by robust gain, up to this number of leaves.
+    max_bins : int, default=256
+        Bins per feature of ``method="hist"``, 2 to 256.
+    reg_lambda, reg_alpha : float, default=1.0 and 0.0
+        L2 and L1 penalty on the values of the leaves.
+    min_split_gain : float, default=0.0
+        The paper's gamma: what a split must gain, robustly. Its gain has the factor 1/2, so
+        XGBoost's gamma of 1 is 0.5 here.
+    min_child_weight : float, default=1.0
+        Sum of hessians that each child needs, whatever the adversary does.
+    min_samples_leaf : int, default=1
+        Rows each child needs when nobody attacks.
+    subsample, colsample_bytree : float, default=1.0
+        Shares of the rows and of the features that each round draws.
+    monotonic_cst : array-like of int, dict or None, default=None
+        1 or -1 where the prediction must not fall or rise along a feature; 0 elsewhere. By
+        position, or a dict by feature name. It holds for every row, attacked or not.
+    early_stopping : bool, default=False
+        Stop when `n_iter_no_change` rounds brought nothing on validation data, and keep the model
+        of the best round.
+    n_iter_no_change : int, default=10
+        Patience of early stopping.
+    validation_fraction : float, default=0.1
+        Share of the rows held out for early stopping when `fit` gets no validation data.
+    scoring : str, callable or None, default=None
+        What early stopping looks at: any scikit-learn scorer; None means the loss.
+    warm_start : bool, default=False
+        Let `fit` continue where the last one ended, up to `n_estimators` rounds in all.
+    base_score : float, array-like or None, default=None
+        Prediction to start from, in the units of y; None means the best constant.
+    callbacks : sequence of callables or None, default=None
+        Called after each round with a `BoostingRound`; boosting ends when one returns True.
+    n_jobs : int or None, default=None
+        Number of threads; -1 means all cores. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        For the draws of rows and features, and of validation rows.
+    verbose : bool or int, default=False
+        Whether rounds are logged, by the logger ``"hardwood"``.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        The fitted model.
+    n_estimators_ : int
+        Number of rounds kept: fewer than `n_estimators` after early stopping.
+    evals_result_ : dict
+        Loss and score of every round, by ``"train"`` and ``"validation"``, if there was validation
+        data, a callback or `verbose`; otherwise empty.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Robust gain that each feature brought, adding up to 1.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = hw.RobustGradientBoostingRegressor(eps=0.001, n_estimators=20).fit(X, y)
+    >>> model.score(X, y) > 0.5
+    True
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **_RobustGradientBoosting._parameter_constraints,
+        "loss": [StrOptions({"squared_error", "huber", "poisson", "quantile"}), callable],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "huber_slope": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        eps: Any = 0.1,
+        threat: Any = None,
+        method: str = "hist",
+        inner: str = "paper",
+        loss: Any = "squared_error",
+        quantile: float = 0.5,
+        huber_slope: float = 1.0,
+        n_estimators: int = 100,
+        learning_rate: float = 0.3,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        max_bins: int = 256,
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        min_split_gain: float = 0.0,
+        min_child_weight: float = 1.0,
+        min_samples_leaf: int = 1,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        monotonic_cst: Any = None,
+        early_stopping: bool = False,
+        n_iter_no_change: int = 10,
+        validation_fraction: float = 0.1,
+        scoring: Any = None,
+        warm_start: bool = False,
+        base_score: Any = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.eps = eps
+        self.threat = threat
+        self.method = method
+        self.inner = inner
+        self.loss = loss
+        self.quantile = quantile
+        self.huber_slope = huber_slope
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_bins = max_bins
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.min_split_gain = min_split_gain
+        self.min_child_weight = min_child_weight
+        self.min_samples_leaf = min_samples_leaf
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.monotonic_cst = monotonic_cst
+        self.early_stopping = early_stopping
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.warm_start = warm_start
+        self.base_score = base_score
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value, a zero that a sparse matrix leaves out is a zero.
+        y : array-like of shape (n_samples,)
+            Numbers to predict.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights >= 0; a row of weight 0 is left out.
+        X_val, y_val : array-like or None, default=None
+            Validation data, for `early_stopping` and ``evals_result_``.
+
+        Returns
+        -------
+        RobustGradientBoostingRegressor
+            The fitted estimator itself.
+        """
+        with self._whole_fit():
+            self._validate_params()
+            data = self._check_target_data(X, y, sample_weight, **_ACCEPTED)
+            loss = self._loss()
+            data, held_out = self._validation(data, loss, X_val, y_val)
+            self._boost(data, held_out, loss)
+        return self
+
+    def _validation(
+        self, data: TargetData, loss: Loss, X_val: Any, y_val: Any
+    ) -> tuple[TargetData, TargetData | None]:
+        if X_val is not None or y_val is not None:
+            X_val = self._check_validation_rows(X_val, y_val)
+            try:
+                y_val = _check.targets(y_val)
+                if y_val.shape != (X_val.shape[0],):
+                    raise ValueError(f"y has shape {y_val.shape} but X has {X_val.shape[0]} rows.")
+                loss.check(y_val)
+            except ValueError as error:
+                raise ValueError(f"y_val cannot be used: {error}") from error
+            return data, TargetData(X_val, y_val, None, data.feature_names)
+        return self._hold_out(data, None) if self.early_stopping else (data, None)
+
+    def _loss(self) -> Loss:
+        if callable(self.loss):
+            return losses.Custom(self.loss, 1, "identity")
+        if self.loss == "huber":
+            return losses.Huber(self.huber_slope)
+        if self.loss == "quantile":
+            return losses.Quantile(self.quantile)
+        return losses.Poisson() if self.loss == "poisson" else losses.SquaredError()
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict numbers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions: the margin, for counts its exponential.
+        """
+        return self._mean_of(self._margin(X))
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Predict numbers after every round.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        yield from map(self._mean_of, self._staged_margin(X))
+
+    def _mean_of(self, margin: FloatArray) -> FloatArray:
+        mean: FloatArray = inverse_link(self.trees_.link, margin)[:, 0]
+        return mean

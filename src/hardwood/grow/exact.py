@@ -1,0 +1,44 @@
+"""The engine that tries every threshold."""
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FloatArray, IntArray
+from hardwood.grow.grow import GrownTree
+from hardwood.grow.newton import NewtonRules
+from hardwood.threat import Reach
+
+
+class ExactTable:
+    """Data sorted once for a whole run of boosting."""
+
+    def __init__(self, X: FloatArray, reach: Reach, *, n_threads: int = 1) -> None:
+        self._n_features = X.shape[1]
+        self._core = _core.ExactTable(X, reach.limits, n_threads=n_threads)
+
+    def grow(
+        self,
+        gradient: npt.NDArray[np.float32],
+        hessian: npt.NDArray[np.float32],
+        *,
+        rows: npt.NDArray[np.uint8] | None = None,
+        features: IntArray | None = None,
+        monotonic: npt.NDArray[np.int8] | None = None,
+        rules: NewtonRules,
+    ) -> tuple[list[GrownTree], IntArray]:
+        """Grow one tree for each column of the derivatives.
+
+        ``rows`` marks the rows to learn from, ``features`` lists the features to split on, in
+        order, ``monotonic`` has one sign per feature of the table. Also gives the leaf of every
+        row, marked or not, in each tree. Values of leaves are not yet shrunk.
+        """
+        trees, leaf = self._core.grow(
+            gradient,
+            hessian,
+            np.empty(0, dtype=np.uint8) if rows is None else rows,
+            np.arange(self._n_features, dtype=np.int32) if features is None else features,
+            np.empty(0, dtype=np.int8) if monotonic is None else monotonic,
+            rules.core(),
+        )
+        return [GrownTree(*arrays) for arrays in trees], np.asarray(leaf)

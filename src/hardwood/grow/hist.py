@@ -1,0 +1,97 @@
+"""Boosted trees from histograms: bin once, grow many times."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hardwood import _core
+from hardwood._check import IntArray
+from hardwood.grow.grow import GrownTree
+from hardwood.grow.newton import NewtonRules
+from hardwood.threat import Reach
+
+
+class HistTable:
+    """A table made ready for robust boosting with histograms.
+
+    Values are replaced by the number of their bin. Thresholds are edges between bins; a bin that
+    the adversary can move in part across a threshold counts as ambiguous as a whole, so no movable
+    row is ever counted as sure. Nothing is lost to that where a feature has at most `max_bins`
+    values, nor at a third of the edges of any other feature, whose ambiguity sets end at edges.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        float64 or float32 in C order, finite or NaN; or CSR or CSC, where what is not stored is 0.
+    reach : Reach
+        What the adversary may do to the features of the table.
+    max_bins : int, default=256
+        From 2 to 256.
+    n_threads : int, default=1
+        Threads for binning.
+    """
+
+    def __init__(self, X: Any, reach: Reach, *, max_bins: int = 256, n_threads: int = 1) -> None:
+        if sparse.issparse(X):
+            columns = sparse.csc_matrix(X, dtype=np.float64)
+            columns.sum_duplicates()  # and brings rows in order
+            self._core = _core.HistTable(
+                columns.indptr,
+                columns.indices,
+                columns.data,
+                columns.shape[0],
+                reach.limits,
+                max_bins=max_bins,
+                n_threads=n_threads,
+            )
+        else:
+            self._core = _core.HistTable(X, reach.limits, max_bins=max_bins, n_threads=n_threads)
+
+    def edges(self, feature: int) -> npt.NDArray[np.float32]:
+        """Give the thresholds that trees can choose for a feature, increasing."""
+        return self._core.edges(feature)
+
+    def grow(
+        self,
+        gradient: npt.NDArray[np.float32],
+        hessian: npt.NDArray[np.float32],
+        *,
+        rows: npt.NDArray[np.uint8] | None = None,
+        features: IntArray | None = None,
+        monotonic: npt.NDArray[np.int8] | None = None,
+        rules: NewtonRules,
+    ) -> tuple[list[GrownTree], IntArray]:
+        """Grow one tree for every column of the gradients.
+
+        Parameters
+        ----------
+        gradient, hessian : array of shape (n_samples, n_trees), float32
+            Derivatives of the loss at every row; hessians >= 0.
+        rows : array of shape (n_samples,), uint8, optional
+            1 for the rows that train; by default all do.
+        features : array, int32, optional
+            The features that may be used, increasing; by default all.
+        monotonic : array of shape (n_features,), int8, optional
+            1 or -1 where values must not fall or not rise along a feature, else 0.
+        rules : NewtonRules
+            What the trees must respect.
+
+        Returns
+        -------
+        trees : list of GrownTree
+            Leaf values are not shrunk.
+        leaf : array of shape (n_samples, n_trees), int32
+            The leaf of every row, also of those that did not train: its position in its tree.
+        """
+        arrays, leaf = self._core.grow(
+            gradient,
+            hessian,
+            np.empty(0, np.uint8) if rows is None else rows,
+            np.empty(0, np.int32) if features is None else features,
+            np.empty(0, np.int8) if monotonic is None else monotonic,
+            rules.core(),
+            rules.seed,
+        )
+        return [GrownTree(*tree) for tree in arrays], leaf
