@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RobustGradientBoostingClassifier,
         RobustGradientBoostingRegressor,
     )
+    from hardwood.estimators.forest import RobustRandomForestClassifier
     from hardwood.estimators.tree import RobustDecisionTreeClassifier
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
@@ -41,6 +42,7 @@ _HOME = {
     "RobustDecisionTreeClassifier": "estimators.tree",
     "RobustGradientBoostingClassifier": "estimators.boosting",
     "RobustGradientBoostingRegressor": "estimators.boosting",
+    "RobustRandomForestClassifier": "estimators.forest",
     "Threat": "threat",
     "Trees": "model.trees",
     "UndecidedWarning": "errors",
@@ -60,6 +62,7 @@ __all__ = [
     "RobustDecisionTreeClassifier",
     "RobustGradientBoostingClassifier",
     "RobustGradientBoostingRegressor",
+    "RobustRandomForestClassifier",
     "Threat",
     "Trees",
     "UndecidedWarning",

@@ -81,6 +81,9 @@ def inverse_link(link: Link, margin: FloatArray) -> FloatArray:
         return probability
     if link == "softmax":
         return softmax(margin)
+    if link == "share":
+        shares: FloatArray = margin / margin.sum(axis=1, keepdims=True)
+        return shares
     if link == "exp":
         return np.exp(margin)
     return margin

@@ -141,9 +141,7 @@ class RobustEstimator(BaseEstimator):
 
     def _check_rows(self, X: Any, **accepted: Any) -> Any:
         """Check rows against the columns seen in fit."""
-        table = validate_data(
-            self, X, reset=False, **(_DENSE | accepted), ensure_all_finite=False
-        )
+        table = validate_data(self, X, reset=False, **(_DENSE | accepted), ensure_all_finite=False)
         _check.finite_float32(table)
         return table
 

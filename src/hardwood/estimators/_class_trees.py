@@ -1,0 +1,173 @@
+"""What the single tree and the forest share: leaves of class shares, and how they are grown."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hardwood._check import FloatArray, thread_count
+from hardwood.ensemble.loss import inverse_link
+from hardwood.estimators._base import ClassData, RobustEstimator, count_of, features_tried
+from hardwood.grow.grow import ClassTreeRules
+from hardwood.model.trees import LEAF
+
+
+class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
+    """Base of the classifiers that grow class trees; parameters are those of the single tree."""
+
+    criterion: str
+    inner: str
+    candidates: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    min_split_gain: float
+    max_features: int | float | str | None
+    class_weight: Any
+    monotonic_cst: Any
+
+    classes_: npt.NDArray[Any]
+    n_classes_: int
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "eps": "no_validation",
+        "threat": "no_validation",
+        "criterion": [StrOptions({"entropy", "gini"})],
+        "inner": [StrOptions({"exact", "paper"})],
+        "candidates": [StrOptions({"midpoints", "intervals"})],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+        ],
+        "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
+        "min_split_gain": [Interval(Real, 0, None, closed="left")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def _checked_monotonic(self, data: ClassData) -> npt.NDArray[np.int8]:
+        monotonic = self._monotonic(self.monotonic_cst, data.X.shape[1], data.feature_names)
+        if monotonic.any() and len(data.classes) > 2:
+            raise ValueError(
+                f"monotonic_cst needs two classes, y has {len(data.classes)}; drop it, or "
+                f"train one model per class."
+            )
+        return monotonic
+
+    def _check_inner(self, data: ClassData) -> None:
+        if self.inner != "paper":
+            return
+        if len(data.classes) > 2:
+            raise ValueError(
+                f'inner="paper" is defined for two classes, y has {len(data.classes)}; '
+                f'use inner="exact".'
+            )
+        if data.weight is not None:
+            raise ValueError(
+                'inner="paper" counts rows and knows no weights; drop sample_weight and '
+                'class_weight, or use inner="exact".'
+            )
+
+    def _rules(self, data: ClassData) -> ClassTreeRules:
+        n_rows, n_features = data.X.shape
+        return ClassTreeRules(
+            impurity=self.criterion,  # type: ignore[arg-type]
+            inner=self.inner,  # type: ignore[arg-type]
+            candidates=self.candidates,  # type: ignore[arg-type]
+            min_split_gain=float(self.min_split_gain),
+            min_samples_leaf=count_of(self.min_samples_leaf, n_rows),
+            min_samples_split=max(2, count_of(self.min_samples_split, n_rows)),
+            min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
+            max_depth=-1 if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_features=features_tried(self.max_features, n_features),
+            seed=self._seed(),
+            n_threads=thread_count(self.n_jobs),
+        )
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict class probabilities: the shares of the classes in each row's leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        probability = inverse_link(self.trees_.link, self._margin(X))
+        if probability.shape[1] == 1:
+            return np.hstack([1 - probability, probability])
+        return probability
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Give the margin: the sum of each class's shares; for two classes the difference.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive where the second one is predicted.
+        """
+        margin = self._margin(X)
+        if margin.shape[1] == 1:
+            return margin[:, 0]
+        return margin[:, 1] - margin[:, 0] if self.n_classes_ == 2 else margin
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict labels: the largest margin, the first class on ties.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        rows = self._rows(X)
+        return self.classes_[self.trees_.predict_class(rows, n_jobs=self.n_jobs)]
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Robust gain that each feature brought, weighted by rows, adding up to 1."""
+        check_is_fitted(self, "trees_")
+        split = self.trees_.feature != LEAF
+        assert self.trees_.gain is not None
+        assert self.trees_.cover is not None
+        brought: FloatArray = np.bincount(
+            self.trees_.feature[split],
+            weights=self.trees_.gain[split] * self.trees_.cover[split],
+            minlength=self.n_features_in_,
+        ).astype(np.float64)
+        total = brought.sum()
+        return brought / total if total > 0 else brought
