@@ -52,7 +52,7 @@ def certify(
     >>> model = hw.RobustDecisionTreeClassifier(eps=0.1, max_depth=5).fit(X, y)
     >>> certificate = hw.certify(model, X, y, hw.Threat(eps=0.1, low=0, high=1))
     >>> round(certificate.certified_accuracy, 3)
-    0.743
+    0.775
     """
     if time_limit is not None and not time_limit > 0:
         raise ValueError(
