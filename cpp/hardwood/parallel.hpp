@@ -1,18 +1,24 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <mutex>
 
 #ifdef _OPENMP
 #include <omp.h>
+#else
+#include <system_error>
+#include <thread>
+#include <vector>
 #endif
 
 namespace hardwood {
 
 /// Call `body(i, thread)` for every i in [0, n) on up to `n_threads` threads.
 ///
-/// The only place that knows OpenMP. An exception leaves the loop on the calling thread: the first
+/// The only place that knows OpenMP; without it the threads are the standard library's, started
+/// anew for every loop. An exception leaves the loop on the calling thread: the first
 /// one wins, work not yet started is skipped. Bodies must write to places of their own, so the
 /// result cannot depend on the number of threads.
 template <class Body>
@@ -21,30 +27,42 @@ void parallel_for(std::size_t n, int n_threads, Body&& body) {
     for (std::size_t i = 0; i < n; ++i) body(i, 0);
     return;
   }
-#ifdef _OPENMP
   std::exception_ptr first_error;
   std::mutex error_lock;
-  bool stop = false;
-  const auto count = static_cast<std::ptrdiff_t>(n);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    bool skip;
-#pragma omp atomic read
-    skip = stop;
-    if (skip) continue;
+  std::atomic<bool> stop = false;
+  const auto guarded = [&](std::size_t i, int thread) {
+    if (stop) return;
     try {
-      body(static_cast<std::size_t>(i), omp_get_thread_num());
+      body(i, thread);
     } catch (...) {
       const std::lock_guard guard(error_lock);
       if (!first_error) first_error = std::current_exception();
-#pragma omp atomic write
       stop = true;
     }
+  };
+#ifdef _OPENMP
+  const auto count = static_cast<std::ptrdiff_t>(n);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    guarded(static_cast<std::size_t>(i), omp_get_thread_num());
   }
-  if (first_error) std::rethrow_exception(first_error);
 #else
-  for (std::size_t i = 0; i < n; ++i) body(i, 0);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&](int thread) {
+    for (std::size_t i = next++; i < n; i = next++) guarded(i, thread);
+  };
+  std::vector<std::thread> helpers;
+  try {
+    for (int thread = 1; thread < n_threads && static_cast<std::size_t>(thread) < n; ++thread) {
+      helpers.emplace_back(work, thread);
+    }
+  } catch (const std::system_error&) {
+    // No more threads to have: those that started do all the work.
+  }
+  work(0);
+  for (std::thread& helper : helpers) helper.join();
 #endif
+  if (first_error) std::rethrow_exception(first_error);
 }
 
 /// Cut [0, n) into blocks of `block` and call `body(begin, end, thread)` for each.

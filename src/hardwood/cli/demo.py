@@ -12,11 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from hardwood.estimators.tree import RobustDecisionTreeClassifier
+import hardwood as hw
 from hardwood.report.plots import new_figure, plot_boundaries
-from hardwood.threat import Threat
-from hardwood.verify.certify import certify
-from hardwood.verify.distance import minimal_distance
 
 CERTIFIED_AT = (0.02, 0.05, 0.1, 0.15)
 DRAWN_AT = (0.0, 0.02, 0.05, 0.1)
@@ -46,11 +43,10 @@ class Sample:
         scaler = MinMaxScaler(clip=True).fit(X_train)
         return cls(name, scaler.transform(X_train), scaler.transform(X_test), y_train, y_test)
 
-    def tree(self, eps: float) -> RobustDecisionTreeClassifier:
+    def tree(self, eps: float) -> "hw.RobustDecisionTreeClassifier":
         """Train the tree of the demo."""
-        return RobustDecisionTreeClassifier(eps=eps, max_depth=MAX_DEPTH).fit(
-            self.X_train, self.y_train
-        )
+        model = hw.RobustDecisionTreeClassifier(eps=eps, max_depth=MAX_DEPTH)
+        return model.fit(self.X_train, self.y_train)
 
 
 def demo(
@@ -115,12 +111,12 @@ def _measured(
     X, y = sample.X_test, sample.y_test
     facts = {"accuracy": float(model.score(X, y))}
     step(f"{name}: nearest examples")
-    found = minimal_distance(model, X, y)
+    found = hw.minimal_distance(model, X, y)
     facts["mean distance"] = float(np.mean(found.upper[found.status == "exact"]))
     for size in CERTIFIED_AT:
         step(f"{name}: certifying eps {size:g}")
-        threat = Threat(size, low=0, high=1)
-        facts[f"certified, eps {size:g}"] = certify(model, X, y, threat).certified_accuracy
+        threat = hw.Threat(size, low=0, high=1)
+        facts[f"certified, eps {size:g}"] = hw.certify(model, X, y, threat).certified_accuracy
     return facts
 
 
