@@ -48,11 +48,12 @@ void bind_hist(nb::module_& module) {
   table.def(
       "grow",
       [](grow::HistTable& self, const Array2<float>& gradient, const Array2<float>& hessian,
-         const Array1<std::uint8_t>& sampled, const Array1<Feature>& features,
-         const Array1<std::int8_t>& monotonic, const grow::NewtonRules& rules, std::uint64_t seed) {
+         const Array1<float>& weight, const Array1<std::uint8_t>& sampled,
+         const Array1<Feature>& features, const Array1<std::int8_t>& monotonic,
+         const grow::NewtonRules& rules, std::uint64_t seed) {
         const grow::HistRequest request{
-            matrix(gradient), matrix(hessian), span(sampled), span(features),
-            span(monotonic),  rules,           seed,          SignalCheck()};
+            matrix(gradient), matrix(hessian), span(weight), span(sampled), span(features),
+            span(monotonic),  rules,           seed,         SignalCheck()};
         std::vector<std::int32_t> leaf(gradient.size());
         std::vector<grow::GrownTree> trees;
         {
@@ -64,8 +65,9 @@ void bind_hist(nb::module_& module) {
         return std::pair(std::move(arrays), own(std::move(leaf), gradient.shape(1)));
       },
       nb::arg("gradient").noconvert(), nb::arg("hessian").noconvert(),
-      nb::arg("sampled").noconvert(), nb::arg("features").noconvert(),
-      nb::arg("monotonic").noconvert(), nb::arg("rules"), nb::arg("seed"),
+      nb::arg("weight").noconvert(), nb::arg("sampled").noconvert(),
+      nb::arg("features").noconvert(), nb::arg("monotonic").noconvert(), nb::arg("rules"),
+      nb::arg("seed"),
       "Grow one tree for every column of the gradients; also the leaf of every row.");
   table.def(
       "edges",

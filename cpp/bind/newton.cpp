@@ -38,13 +38,14 @@ void bind_newton(nb::module_& module) {
       .def(
           "grow",
           [](grow::ExactTable& self, const Array2<float>& gradient, const Array2<float>& hessian,
-             const Array1<std::uint8_t>& rows, const Array1<Feature>& features,
-             const Array1<std::int8_t>& monotonic, const grow::NewtonRules& rules) {
+             const Array1<float>& weight, const Array1<std::uint8_t>& rows,
+             const Array1<Feature>& features, const Array1<std::int8_t>& monotonic,
+             const grow::NewtonRules& rules) {
             grow::NewtonTrees grown;
             {
               const nb::gil_scoped_release release;
               grown =
-                  self.grow(matrix(gradient), matrix(hessian),
+                  self.grow(matrix(gradient), matrix(hessian), span(weight),
                             {span(rows), span(features), span(monotonic)}, rules, SignalCheck());
             }
             std::vector<OwnedTree> trees;
@@ -52,8 +53,8 @@ void bind_newton(nb::module_& module) {
             return std::pair(std::move(trees), own(std::move(grown.leaf), gradient.shape(1)));
           },
           nb::arg("gradient").noconvert(), nb::arg("hessian").noconvert(),
-          nb::arg("rows").noconvert(), nb::arg("features").noconvert(),
-          nb::arg("monotonic").noconvert(), nb::arg("rules"),
+          nb::arg("weight").noconvert(), nb::arg("rows").noconvert(),
+          nb::arg("features").noconvert(), nb::arg("monotonic").noconvert(), nb::arg("rules"),
           "Grow one tree an output: the trees, and the leaf of every row in each.");
 }
 

@@ -86,15 +86,14 @@ def finite_float32(table: Any) -> None:
     if issparse(table):
         finite_float32(table.data[None, :])
         return
-    # Extremes first: they need no second table in memory.
-    low, high = (pick.reduce(table, axis=None, initial=0) for pick in (np.fmin, np.fmax))
-    if -FLOAT32_MAX <= low and high <= FLOAT32_MAX:
-        return
-    i, j = np.argwhere(np.abs(table) > FLOAT32_MAX)[0]
-    raise ValueError(
-        f"X contains infinity or a value too large for dtype('float32'): "
-        f"X[{i}, {j}] = {table[i, j]}. Use NaN for missing values, and rescale large ones."
-    )
+    with np.errstate(invalid="ignore"):
+        bad = np.abs(table) > FLOAT32_MAX
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(
+            f"X contains infinity or a value too large for dtype('float32'): "
+            f"X[{i}, {j}] = {table[i, j]}. Use NaN for missing values, and rescale large ones."
+        )
 
 
 def labels(y: Any, classes: npt.NDArray[Any] | None, n_classes: int, n_rows: int) -> IntArray:

@@ -15,6 +15,9 @@ constexpr std::size_t kBlock = 1 << 14;  // rows summed together, whatever the n
 /// Below this many steps of the grid for the mean gradient, 16 bits are too coarse.
 constexpr double kLeastMean = 32;
 
+/// Up to this many rows, speed is no reason to be coarse.
+constexpr std::size_t kSmall = 1 << 13;
+
 struct Extent {
   double sum = 0;
   double largest = 0;
@@ -50,8 +53,8 @@ void quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, s
   for (std::size_t i = begin; i < end; ++i) {
     const auto row = rows.empty() ? static_cast<std::uint32_t>(i) : rows[i];
     // Shifted to be positive, where cutting off the fraction is rounding down.
-    const float g = gradients.gradient(row) * g_scale + 32768.0f + dither(row, g_seed);
-    const float h = gradients.hessian(row) * h_scale + dither(row, h_seed);
+    const float g = gradients.gradient<float>(row) * g_scale + 32768.0f + dither(row, g_seed);
+    const float h = gradients.hessian<float>(row) * h_scale + dither(row, h_seed);
     out[i] = {row, static_cast<std::int16_t>(static_cast<std::int32_t>(g) - 32768),
               static_cast<std::uint16_t>(static_cast<std::int32_t>(h))};
   }
@@ -61,12 +64,12 @@ void quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, s
               std::uint32_t h_seed, std::size_t begin, std::size_t end, Wide::Row* out) {
   for (std::size_t i = begin; i < end; ++i) {
     const auto row = rows.empty() ? static_cast<std::uint32_t>(i) : rows[i];
-    const auto on_grid = [row](float x, int bits, std::uint32_t seed) {
-      return static_cast<std::int32_t>(
-          std::floor(std::ldexp(static_cast<double>(x), bits) + dither(row, seed)));
+    const auto on_grid = [row](double x, int bits, std::uint32_t seed) {
+      return static_cast<std::int64_t>(
+          std::floor(std::ldexp(x, bits) + static_cast<double>(dither(row, seed))));
     };
-    out[i] = {row, on_grid(gradients.gradient(row), grid.g_bits, g_seed),
-              on_grid(gradients.hessian(row), grid.h_bits, h_seed)};
+    out[i] = {row, on_grid(gradients.gradient<double>(row), grid.g_bits, g_seed),
+              on_grid(gradients.hessian<double>(row), grid.h_bits, h_seed)};
   }
 }
 
@@ -89,7 +92,7 @@ Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n
     Part& part = parts[begin / kBlock];
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t row = rows.empty() ? i : rows[i];
-      const float g = std::abs(gradients.gradient(row)), h = gradients.hessian(row);
+      const float g = std::abs(gradients.gradient<float>(row)), h = gradients.hessian<float>(row);
       part.bad_g |= !std::isfinite(g);
       part.bad_h |= !(h >= 0 && std::isfinite(h));
       part.g.add({g, g});
@@ -112,7 +115,7 @@ Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n
   const auto too_coarse = [n](const Extent& extent, int bits) {
     return extent.sum > 0 && std::ldexp(extent.sum, bits) < kLeastMean * static_cast<double>(n);
   };
-  wide = wide || too_coarse(all.g, grid.g_bits) || too_coarse(all.h, grid.h_bits) ||
+  wide = wide || n <= kSmall || too_coarse(all.g, grid.g_bits) || too_coarse(all.h, grid.h_bits) ||
          std::abs(grid.g_bits) > 120 || std::abs(grid.h_bits) > 120;
   return wide ? grid_for<Wide>(all.g, all.h, n) : grid;
 }

@@ -60,17 +60,18 @@ struct Packed {
 };
 
 /// Statistics of a bin in three words, for gradients of very different size, for more rows than
-/// `Packed` has bits for, and where rows must be counted.
+/// `Packed` has bits for, where rows must be counted, and for small data: the grid is so fine that
+/// nothing is lost, and a row of weight 2 is two rows.
 struct Wide {
   using Cell = GridSum;
   struct Row {
     std::uint32_t row;
-    std::int32_t g;
-    std::int32_t h;
+    std::int64_t g;
+    std::int64_t h;
 
     Cell cell() const { return {g, h, 1}; }
   };
-  static constexpr double kMaxG = 0x1p30, kMaxH = 0x1p30, kMaxSum = 0x1p62;
+  static constexpr double kMaxG = 0x1p42, kMaxH = 0x1p42, kMaxSum = 0x1p62;
   static constexpr bool kCounts = true;
 
   static GridSum sum(const Cell& cell) { return cell; }
@@ -82,9 +83,17 @@ struct GradientColumn {
   const float* h;
   std::size_t stride;
   std::size_t n_rows;
+  const float* weight = nullptr;  ///< of the rows; null: 1
 
-  float gradient(std::size_t i) const { return g[i * stride]; }
-  float hessian(std::size_t i) const { return h[i * stride]; }
+  /// In double a weight loses nothing; float is quicker where the grid is coarse anyway.
+  template <class Real>
+  Real gradient(std::size_t i) const {
+    return g[i * stride] * (weight ? Real{weight[i]} : Real{1});
+  }
+  template <class Real>
+  Real hessian(std::size_t i) const {
+    return h[i * stride] * (weight ? Real{weight[i]} : Real{1});
+  }
 };
 
 /// The rows that count, in order; empty: all of them.

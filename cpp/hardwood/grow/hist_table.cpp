@@ -529,6 +529,10 @@ void check(const HistRequest& request, std::size_t n_rows, std::size_t n_feature
          " rows and equal shapes, got " + shape(request.gradient) + " and " +
          shape(request.hessian) + ".");
   }
+  if (!request.weight.empty() && request.weight.size() != n_rows) {
+    fail("weight needs one entry for each of the table's " + std::to_string(n_rows) +
+         " rows, got " + std::to_string(request.weight.size()) + ".");
+  }
   if (!request.sampled.empty() && request.sampled.size() != n_rows) {
     fail("rows needs one entry for each of the table's " + std::to_string(n_rows) + " rows, got " +
          std::to_string(request.sampled.size()) + ".");
@@ -587,7 +591,8 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
   const auto grow_one = [&](std::size_t k, std::size_t slot, int threads, bool polls) {
     if (!workspaces_[slot]) workspaces_[slot] = std::make_unique<Workspace>();
     const GradientColumn gradients{request.gradient.data + k, request.hessian.data + k, n_trees,
-                                   n_rows()};
+                                   n_rows(),
+                                   request.weight.empty() ? nullptr : request.weight.data()};
     const Grid grid = choose_grid(gradients, rows, request.rules.min_samples_leaf > 1, threads);
     const std::uint64_t seed = request.seed * n_trees + k + 1;
     trees[k] = grid.wide ? TreeGrower<Wide>(shared, grid, workspaces_[slot]->wide, threads)

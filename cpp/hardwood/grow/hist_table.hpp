@@ -20,6 +20,7 @@ namespace hardwood::grow {
 struct HistRequest {
   Matrix<const float> gradient;            ///< n_rows x n_trees, finite
   Matrix<const float> hessian;             ///< the same shape, >= 0
+  std::span<const float> weight;           ///< one a row, > 0, or empty: 1
   std::span<const std::uint8_t> sampled;   ///< one a row, or empty: every row trains
   std::span<const Feature> features;       ///< increasing, or empty: every feature
   std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint

@@ -16,18 +16,18 @@ void NewtonSearch::add_up(std::span<const NewtonEntry> column, const NewtonCrite
   first_.resize(std::max(first_.size(), n_present_ + 1));
   Sums sums;
   for (std::size_t i = 0; i < n_present_; ++i) {
-    sums += gradient_[column[i].row].sums();
+    sums += gradient_[column[i].row];
     first_[i + 1] = sums;
   }
   missing_ = {};
   for (const NewtonEntry& entry : column.subspan(n_present_)) {
-    missing_ += gradient_[entry.row].sums();
+    missing_ += gradient_[entry.row];
   }
   if (rules_.inner == Inner::kPaper) return;
   first_negative_.resize(first_.size());
   Sums negative;
   for (std::size_t i = 0; i < n_present_; ++i) {
-    const Sums row = gradient_[column[i].row].sums();
+    const Sums row = gradient_[column[i].row];
     if (criterion.residual(row) < 0) negative += row;
     first_negative_[i + 1] = negative;
   }
@@ -57,7 +57,7 @@ double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& su
   }
   std::ranges::sort(ambiguous_rows_, {}, [&](std::uint32_t row) { return rank_of_row_[row]; });
   ambiguous_.clear();
-  for (const std::uint32_t row : ambiguous_rows_) ambiguous_.push_back(gradient_[row].sums());
+  for (const std::uint32_t row : ambiguous_rows_) ambiguous_.push_back(gradient_[row]);
   return criterion.scan_gain(sums, negative, ambiguous_);
 }
 

@@ -23,19 +23,12 @@ struct NewtonSplit : Split {
   Sums left;  ///< of the rows that go left when nobody attacks
 };
 
-/// Derivatives of the loss, row by row.
-struct Gradient {
-  float g, h;
-
-  Sums sums() const { return {g, h}; }
-};
-
 /// Tries every threshold of one column of a node, halfway between neighbouring values; one a
 /// thread, because it keeps buffers.
 class NewtonSearch {
  public:
   /// `rank_of_row`: the place of each row in the order of g / h, only read by inner="exact".
-  NewtonSearch(std::span<const Gradient> gradient, std::span<const std::uint32_t> rank_of_row,
+  NewtonSearch(std::span<const Sums> gradient, std::span<const std::uint32_t> rank_of_row,
                const NewtonRules& rules)
       : gradient_(gradient), rank_of_row_(rank_of_row), rules_(rules) {}
 
@@ -56,7 +49,7 @@ class NewtonSearch {
                      std::span<const NewtonEntry> column, const NewtonCriterion& criterion,
                      double bar);
 
-  std::span<const Gradient> gradient_;
+  std::span<const Sums> gradient_;
   std::span<const std::uint32_t> rank_of_row_;
   const NewtonRules& rules_;
 

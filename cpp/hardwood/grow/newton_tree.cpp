@@ -30,12 +30,10 @@ struct Node {
 };
 
 /// The place of every row in the order of g / h.
-std::vector<std::uint32_t> ranks(std::span<const Gradient> gradient) {
+std::vector<std::uint32_t> ranks(std::span<const Sums> gradient) {
   std::vector<std::uint32_t> order(gradient.size()), rank(gradient.size());
   std::iota(order.begin(), order.end(), 0u);
-  const auto ratio = [&](std::uint32_t row) {
-    return static_cast<double>(gradient[row].g) / static_cast<double>(gradient[row].h);
-  };
+  const auto ratio = [&](std::uint32_t row) { return gradient[row].g / gradient[row].h; };
   std::ranges::stable_sort(order, {}, ratio);
   for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
   return rank;
@@ -43,7 +41,7 @@ std::vector<std::uint32_t> ranks(std::span<const Gradient> gradient) {
 
 class NewtonTreeGrower {
  public:
-  NewtonTreeGrower(Columns<NewtonEntry>& columns, std::span<const Gradient> gradient,
+  NewtonTreeGrower(Columns<NewtonEntry>& columns, std::span<const Sums> gradient,
                    const NewtonSample& sample, const NewtonRules& rules)
       : columns_(columns),
         gradient_(gradient),
@@ -59,7 +57,7 @@ class NewtonTreeGrower {
     Node root;
     root.end = columns_.n_rows();
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
-      if (sample_.rows.empty() || sample_.rows[i]) root.total += gradient_[i].sums();
+      if (sample_.rows.empty() || sample_.rows[i]) root.total += gradient_[i];
     }
     nodes_.push_back(root);
     search_level({}, 0);
@@ -175,7 +173,7 @@ class NewtonTreeGrower {
   }
 
   Columns<NewtonEntry>& columns_;
-  std::span<const Gradient> gradient_;
+  std::span<const Sums> gradient_;
   const NewtonSample& sample_;
   const NewtonRules& rules_;
   std::vector<std::uint32_t> rank_of_row_;
@@ -195,14 +193,17 @@ ExactTable::ExactTable(Matrix<const double> x, std::span<const Reach> reach, int
       }) {}
 
 NewtonTrees ExactTable::grow(Matrix<const float> gradient, Matrix<const float> hessian,
-                             const NewtonSample& sample, const NewtonRules& rules,
+                             std::span<const float> weight, const NewtonSample& sample,
+                             const NewtonRules& rules,
                              const std::function<void()>& between_levels) {
   const std::size_t n_rows = gradient.n_rows, n_outputs = gradient.n_cols;
   NewtonTrees out;
   out.leaf.resize(n_rows * n_outputs);
-  std::vector<Gradient> of_row(n_rows);
+  std::vector<Sums> of_row(n_rows);
   for (std::size_t k = 0; k < n_outputs; ++k) {
-    for (std::size_t i = 0; i < n_rows; ++i) of_row[i] = {gradient(i, k), hessian(i, k)};
+    for (std::size_t i = 0; i < n_rows; ++i) {  // in double, so that a weight loses nothing
+      of_row[i] = (weight.empty() ? 1.0 : weight[i]) * Sums{gradient(i, k), hessian(i, k)};
+    }
     columns_.take(sorted_, sample.features, sample.rows, rules.n_threads);
     out.trees.push_back(NewtonTreeGrower(columns_, of_row, sample, rules).grow(between_levels));
     apply(out.trees.back(), std::span(out.leaf).subspan(k), n_outputs, rules.n_threads);

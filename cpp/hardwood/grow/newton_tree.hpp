@@ -37,12 +37,13 @@ class ExactTable {
   std::size_t n_rows() const { return x_.size() / n_features_; }
   std::size_t n_features() const { return n_features_; }
 
-  /// Grow a tree for each column of the derivatives, n_rows x n_outputs, h > 0. `between_levels`
-  /// is called now and then, and may throw to give up. Rows are routed where they go when nobody
-  /// attacks: the adversary's choices only judge a split. Same bytes for any n_threads.
+  /// Grow a tree for each column of the derivatives, n_rows x n_outputs, h > 0, each row times its
+  /// weight (empty: 1). `between_levels` is called now and then, and may throw to give up. Rows are
+  /// routed where they go when nobody attacks: the adversary's choices only judge a split. Same
+  /// bytes for any n_threads.
   NewtonTrees grow(Matrix<const float> gradient, Matrix<const float> hessian,
-                   const NewtonSample& sample, const NewtonRules& rules,
-                   const std::function<void()>& between_levels);
+                   std::span<const float> weight, const NewtonSample& sample,
+                   const NewtonRules& rules, const std::function<void()>& between_levels);
 
  private:
   void apply(const GrownTree& tree, std::span<NodeId> leaf, std::size_t stride,

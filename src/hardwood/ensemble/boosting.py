@@ -27,6 +27,7 @@ class Table(Protocol):
         gradient: Float32Array,
         hessian: Float32Array,
         *,
+        weight: Float32Array | None = None,
         rows: npt.NDArray[np.uint8] | None = None,
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
@@ -149,14 +150,12 @@ class Booster:
     def step(self) -> None:
         """Add one round."""
         gradient, hessian = self.loss.derivatives(self.y, self.margin)
-        if self.weight is not None:
-            gradient *= self.weight[:, None]
-            hessian *= self.weight[:, None]
         n_rounds = self.model.n_rounds
         rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
         trees, leaf = self.table.grow(
             gradient,
             hessian,
+            weight=self.weight,
             rows=rows,
             features=features,
             monotonic=self.monotonic,

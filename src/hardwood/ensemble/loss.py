@@ -114,8 +114,8 @@ class BinaryLogistic(Loss):
             )
         # Float32 throughout, as XGBoost reads a saved model.
         one = np.float32(1)
-        base: FloatArray = (-np.log(one / probability - one)).astype(np.float64)
-        return base
+        base: FloatArray = -np.log(one / probability - one).astype(np.float64)
+        return base + 0.0  # not -0.0
 
     def derivatives(
         self, y: Float32Array, margin: Float32Array

@@ -22,6 +22,7 @@ class ExactTable:
         gradient: npt.NDArray[np.float32],
         hessian: npt.NDArray[np.float32],
         *,
+        weight: npt.NDArray[np.float32] | None = None,
         rows: npt.NDArray[np.uint8] | None = None,
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
@@ -29,13 +30,15 @@ class ExactTable:
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for each column of the derivatives.
 
-        ``rows`` marks the rows to learn from, ``features`` lists the features to split on, in
-        order, ``monotonic`` has one sign per feature of the table. Also gives the leaf of every
-        row, marked or not, in each tree. Values of leaves are not yet shrunk.
+        Those of a row are multiplied by its ``weight``. ``rows`` marks the rows to learn from,
+        ``features`` lists the features to split on, in order, ``monotonic`` has one sign per
+        feature of the table. Also gives the leaf of every row, marked or not, in each tree. Values
+        of leaves are not yet shrunk.
         """
         trees, leaf = self._core.grow(
             gradient,
             hessian,
+            np.empty(0, dtype=np.float32) if weight is None else weight,
             np.empty(0, dtype=np.uint8) if rows is None else rows,
             np.arange(self._n_features, dtype=np.int32) if features is None else features,
             np.empty(0, dtype=np.int8) if monotonic is None else monotonic,

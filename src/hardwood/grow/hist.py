@@ -58,6 +58,7 @@ class HistTable:
         gradient: npt.NDArray[np.float32],
         hessian: npt.NDArray[np.float32],
         *,
+        weight: npt.NDArray[np.float32] | None = None,
         rows: npt.NDArray[np.uint8] | None = None,
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
@@ -69,6 +70,8 @@ class HistTable:
         ----------
         gradient, hessian : array of shape (n_samples, n_trees), float32
             Derivatives of the loss at every row; hessians >= 0.
+        weight : array of shape (n_samples,), float32, optional
+            Factor > 0 on both derivatives of a row; by default 1.
         rows : array of shape (n_samples,), uint8, optional
             1 for the rows that train; by default all do.
         features : array, int32, optional
@@ -88,6 +91,7 @@ class HistTable:
         arrays, leaf = self._core.grow(
             gradient,
             hessian,
+            np.empty(0, np.float32) if weight is None else weight,
             np.empty(0, np.uint8) if rows is None else rows,
             np.empty(0, np.int32) if features is None else features,
             np.empty(0, np.int8) if monotonic is None else monotonic,
