@@ -105,21 +105,19 @@ def train_newton_forest(
     """
     margin = np.tile(model.base.astype(np.float32), (len(y), 1))
     gradient, hessian = loss.derivatives(y, margin)
-    if weight is not None:
-        gradient *= weight[:, None]
-        hessian *= weight[:, None]
     shrinkage = np.float32(1) / np.float32(len(seeds))
     for seed in seeds:
-        counts = draw.counts(seed)[:, None].astype(np.float32)
+        counts = draw.counts(seed)
         features = None
         if n_features_drawn < model.n_features:
             rng = np.random.default_rng([seed, 1])
             drawn = rng.choice(model.n_features, n_features_drawn, replace=False, shuffle=False)
             features = np.sort(drawn).astype(np.int32)
         trees, _ = table.grow(
-            gradient * counts,
-            hessian * counts,
-            rows=(counts[:, 0] > 0).astype(np.uint8),
+            gradient,
+            hessian,
+            weight=counts * (1.0 if weight is None else weight),
+            rows=(counts > 0).astype(np.uint8),
             features=features,
             monotonic=monotonic,
             rules=rules,

@@ -1,0 +1,148 @@
+"""The robust forest: its protocol, its draws, its laws."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import minmax_scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hardwood as hw
+
+CRITERIA = ("entropy", "gini", "newton")
+
+
+def forest(**parameters):
+    given = {"n_estimators": 10, "max_depth": 5, "eps": 0.05, "random_state": 0}
+    return hw.RobustRandomForestClassifier(**{**given, **parameters})
+
+
+@pytest.fixture(scope="module")
+def breast_cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return minmax_scale(X), y
+
+
+# scikit-learn exempts its own bootstrapped forests from the equivalence of weights and repeated
+# rows: a draw of 2 n rows is another draw than one of n rows. Without a draw it holds for ours.
+@pytest.mark.filterwarnings("ignore::hardwood.HardwoodWarning")
+@parametrize_with_checks(
+    [forest(bootstrap=False, max_features=None, criterion=criterion) for criterion in CRITERIA]
+)
+def test_scikit_learn_checks_without_draws(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::hardwood.HardwoodWarning")
+@parametrize_with_checks(
+    [forest(criterion=criterion) for criterion in CRITERIA],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "bootstrap, as scikit-learn's own forests",
+    },
+)
+def test_scikit_learn_checks_with_bootstrap(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_same_bytes_for_any_number_of_threads(criterion, n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    one, two, seven = (forest(criterion=criterion, n_jobs=n).fit(X, y).trees_ for n in (1, 2, 7))
+    for other in (two, seven):
+        for name in ("feature", "threshold", "left", "right", "missing_left", "value", "gain"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "gini"])
+def test_a_forest_of_one_undrawn_tree_is_the_tree(breast_cancer, criterion):
+    X, y = breast_cancer
+    alone = {"bootstrap": False, "max_features": None, "n_estimators": 1, "criterion": criterion}
+    tree = hw.RobustDecisionTreeClassifier(eps=0.05, max_depth=5, criterion=criterion).fit(X, y)
+    one = forest(**alone).fit(X, y)
+    np.testing.assert_array_equal(one.trees_.threshold, tree.trees_.threshold)
+    np.testing.assert_array_equal(one.trees_.value, tree.trees_.value)
+
+
+def test_a_newton_forest_of_one_undrawn_tree_is_a_round_of_boosting(breast_cancer):
+    X, y = breast_cancer
+    alone = {"bootstrap": False, "max_features": None, "n_estimators": 1, "criterion": "newton"}
+    boosted = hw.RobustGradientBoostingClassifier(
+        eps=0.05, max_depth=5, n_estimators=1, learning_rate=1.0
+    ).fit(X, y)
+    one = forest(**alone).fit(X, y)
+    np.testing.assert_array_equal(one.trees_.threshold, boosted.trees_.threshold)
+    np.testing.assert_array_equal(one.decision_function(X), boosted.decision_function(X))
+
+
+def test_the_forest_is_the_mean_of_its_trees(breast_cancer):
+    X, y = breast_cancer
+    model = forest().fit(X, y)
+    trees, leaf = model.trees_, model.apply(X)
+    shares = [trees.value[trees.tree_start[k] + leaf[:, k]] for k in range(trees.n_trees)]
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(shares, axis=0), rtol=1e-6)
+    assert not np.array_equal(shares[0], shares[1])
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_every_tree_sees_the_rows_drawn_for_it(breast_cancer, bootstrap):
+    X, y = breast_cancer
+    model = forest(max_samples=0.5, bootstrap=bootstrap).fit(X, y)
+    roots = model.trees_.tree_start[:-1]
+    np.testing.assert_array_equal(model.trees_.cover[roots], np.ceil(len(y) / 2))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_out_of_bag_rows_are_judged_by_trees_that_did_not_see_them(breast_cancer, criterion):
+    X, y = breast_cancer
+    # Labels without meaning: trees that saw a row know it, the others can only guess.
+    noise = np.random.default_rng(0).integers(2, size=len(y))
+    parameters = {"criterion": criterion, "eps": 0, "max_depth": None, "min_child_weight": 0}
+    model = forest(**parameters, n_estimators=30, oob_score=True).fit(X, noise)
+    assert model.score(X, noise) > 0.9
+    assert 0.4 < model.oob_score_ < 0.6
+    assert model.oob_decision_function_.shape == (len(y), 2)
+    known = ~np.isnan(model.oob_decision_function_[:, 0])
+    np.testing.assert_allclose(model.oob_decision_function_[known].sum(axis=1), 1)
+
+
+def test_out_of_bag_needs_unseen_rows(breast_cancer):
+    with pytest.raises(ValueError, match="oob_score needs rows that a tree did not see"):
+        forest(oob_score=True, bootstrap=False).fit(*breast_cancer)
+
+
+def test_more_rows_than_there_are_cannot_be_drawn(breast_cancer):
+    with pytest.raises(ValueError, match=r"at most the number of rows .* 569, got max_samples=600"):
+        forest(max_samples=600).fit(*breast_cancer)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_monotone_in_every_tree_and_in_the_forest(breast_cancer, criterion):
+    X, y = breast_cancer
+    sign = np.zeros(X.shape[1], dtype=int)
+    sign[:3] = (-1, -1, 1)
+    model = forest(criterion=criterion, monotonic_cst=sign, max_features=0.5).fit(X, y)
+    rows = X[:50].copy()
+    for feature in range(3):
+        rising = np.repeat(rows, 21, axis=0)
+        rising[:, feature] = np.tile(np.linspace(0, 1, 21), len(rows))
+        steps = np.diff(model.decision_function(rising).reshape(-1, 21), axis=1)
+        assert np.all(sign[feature] * steps >= -1e-6)
+        assert np.any(steps != 0)
+
+
+def test_the_paper_inner_needs_two_classes():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match='inner="paper" is defined for two classes, y has 3'):
+        forest(inner="paper").fit(X, y)
+    assert forest(inner="paper", criterion="newton").fit(X, y).score(X, y) > 0.9
+
+
+def test_seeds_decide_the_draw(breast_cancer):
+    X, y = breast_cancer
+    model = forest()
+    first, again = clone(model).fit(X, y), clone(model).fit(X, y)
+    other = forest(random_state=1).fit(X, y)
+    np.testing.assert_array_equal(first.trees_.threshold, again.trees_.threshold)
+    assert not np.array_equal(first.predict_proba(X), other.predict_proba(X))
