@@ -1,5 +1,6 @@
 """The hardwood command as a user meets it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ def run(*words, cwd=None):
         capture_output=True,
         text=True,
         check=False,
-        env={"COLUMNS": "100", "PATH": "/usr/bin:/bin"},
+        env={"COLUMNS": "100", **{k: os.environ[k] for k in ("HOME", "PATH") if k in os.environ}},
     )
 
 

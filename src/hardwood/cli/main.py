@@ -1,5 +1,6 @@
 """The hardwood command: one file a subcommand, put together here."""
 
+import logging
 import sys
 import warnings
 
@@ -42,6 +43,8 @@ def main() -> None:
         """Tree models that stay right when someone tampers with their inputs."""
 
     app.command()(demo)
+    # matplotlib announces on its first run that it looks for fonts.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     warnings.formatwarning = lambda message, *_, **__: f"hardwood: {message}\n"
     try:
         app(prog_name="hardwood")
