@@ -47,17 +47,18 @@ SplitSums NewtonSearch::sums_of(const Candidate& candidate, const Sums& total) c
 double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& sums,
                                  std::span<const NewtonEntry> column,
                                  const NewtonCriterion& criterion, double bar) {
-  if (rules_.inner == Inner::kPaper) return criterion.paper_gain(sums);
+  if (rules_.inner == Inner::kPaper) {
+    return criterion.can_exceed(bar, sums) ? criterion.paper_gain(sums) : bar;
+  }
   const Sums negative = first_negative_[candidate.n_possible] - first_negative_[candidate.n_sure];
+  if (!criterion.can_exceed(bar, sums, &negative)) return bar;
   const double gain = criterion.sign_gain(sums, negative);
   if (!(gain > bar)) return gain;  // the scan can only find less
-  ambiguous_rows_.clear();
-  for (std::size_t i = candidate.n_sure; i < candidate.n_possible; ++i) {
-    ambiguous_rows_.push_back(column[i].row);
-  }
-  std::ranges::sort(ambiguous_rows_, {}, [&](std::uint32_t row) { return rank_of_row_[row]; });
   ambiguous_.clear();
-  for (const std::uint32_t row : ambiguous_rows_) ambiguous_.push_back(gradient_[row]);
+  for (std::size_t i = candidate.n_sure; i < candidate.n_possible; ++i) {
+    const std::uint32_t row = column[i].row;
+    ambiguous_.push_back({rank_of_row_[row], gradient_[row]});
+  }
   return criterion.scan_gain(sums, negative, ambiguous_);
 }
 
