@@ -13,24 +13,20 @@ void NewtonSearch::add_up(std::span<const NewtonEntry> column, const NewtonCrite
       std::ranges::partition_point(column,
                                    [](const NewtonEntry& entry) { return !std::isnan(entry.x); }) -
       column.begin());
+  const bool signs = rules_.inner == Inner::kExact;
   first_.resize(std::max(first_.size(), n_present_ + 1));
-  Sums sums;
-  for (std::size_t i = 0; i < n_present_; ++i) {
-    sums += gradient_[column[i].row];
-    first_[i + 1] = sums;
-  }
-  missing_ = {};
-  for (const NewtonEntry& entry : column.subspan(n_present_)) {
-    missing_ += gradient_[entry.row];
-  }
-  if (rules_.inner == Inner::kPaper) return;
-  first_negative_.resize(first_.size());
-  Sums negative;
+  if (signs) first_negative_.resize(first_.size());
+  Sums sums, negative;
   for (std::size_t i = 0; i < n_present_; ++i) {
     const Sums row = gradient_[column[i].row];
-    if (criterion.residual(row) < 0) negative += row;
+    sums += row;
+    first_[i + 1] = sums;
+    if (!signs) continue;
+    negative += (criterion.residual(row) < 0 ? 1.0 : 0.0) * row;  // no branch: signs are random
     first_negative_[i + 1] = negative;
   }
+  missing_ = {};
+  for (const NewtonEntry& entry : column.subspan(n_present_)) missing_ += gradient_[entry.row];
 }
 
 SplitSums NewtonSearch::sums_of(const Candidate& candidate, const Sums& total) const {
