@@ -52,6 +52,12 @@ struct SplitSums {
   Sums right() const { return ambiguous_right + sure_right; }
 };
 
+/// An ambiguous row and its place in the order of g / h.
+struct RankedRow {
+  std::uint32_t rank;
+  Sums sums;
+};
+
 /// How good a split of a boosted tree is under attack (Algorithm 2): pure functions of sums, made
 /// for one node. The engines must agree with this file; where they are faster, they are faster at
 /// the same answer.
@@ -105,6 +111,16 @@ class NewtonCriterion {
     return (g_left * g_left * b + g_right * g_right * a) * (1 + 1e-12) > wanted * (a * b);
   }
 
+  /// The same for the four cases and, if it is asked for, the two by sign of the residual.
+  bool can_exceed(double bar, const SplitSums& split, const Sums* negative = nullptr) const {
+    const Sums all = split.left() + split.right();
+    const auto can = [&](const Sums& left) { return can_exceed(bar, left, all - left); };
+    return can(split.left()) && can(split.sure_left) && can(all - split.sure_right) &&
+           can(split.sure_left + split.ambiguous_right) &&
+           (!negative || (can(split.sure_left + *negative) &&
+                          can(split.sure_left + split.ambiguous() - *negative)));
+  }
+
   bool too_light(const Sums& child) const { return child.h < rules_.min_child_weight; }
 
   /// Whether the values of the children keep a monotone feature's order: +1 rising, -1 falling.
@@ -144,35 +160,38 @@ class NewtonCriterion {
   }
 
   /// inner="exact" to the end: the adversary's true minimum, where it may divide one row between
-  /// the sides. `ambiguous`: its rows in increasing order of g / h. O(k), after sorting.
+  /// the sides. `ambiguous`: its rows, which change their order. O(k).
   ///
   /// Where the values of the children differ, moving a row left changes the scores at the rate
   /// (w_R - w_L) (2 g + h (w_L + w_R)): whether the adversary wants it left depends on g / h alone,
-  /// so the rows on the left are the first ones in that order, or the last ones.
+  /// so the rows on the left are the first ones in that order, or the last ones. The gain falls up
+  /// to the best place of the border and rises after it, so the border is found by halving.
   double scan_gain(const SplitSums& split, const Sums& negative,
-                   std::span<const Sums> ambiguous) const {
+                   std::span<RankedRow> ambiguous) const {
     if (too_light(split.sure_left) || too_light(split.sure_right)) return kVoid;
     if (can_void(split, negative)) return kVoid;
     Sums left = split.sure_left, right = split.sure_right + split.ambiguous();
     // Not straddled, T lies on one side: above, the value on the left is the lower one.
     const bool first_go_left = tilt(split.left()) > even_high_;
-    for (std::size_t i = 0; i < ambiguous.size(); ++i) {
-      const Sums& row = ambiguous[first_go_left ? i : ambiguous.size() - 1 - i];
-      if (rate(left, right, row) >= 0) break;
-      double share = 1;
-      if (rate(left + row, right - row, row) > 0) {  // it pays to move a part of the row
-        double too_much = 1;
-        share = 0;
-        for (int step = 0; step < 50; ++step) {
-          const double middle = (share + too_much) / 2;
-          const Sums part = middle * row;
-          (rate(left + part, right - part, row) > 0 ? too_much : share) = middle;
-        }
+    const auto sooner = [first_go_left](const RankedRow& a, const RankedRow& b) {
+      return first_go_left ? a.rank < b.rank : a.rank > b.rank;
+    };
+    while (!ambiguous.empty()) {
+      const std::size_t middle = ambiguous.size() / 2;
+      std::nth_element(ambiguous.begin(), ambiguous.begin() + static_cast<std::ptrdiff_t>(middle),
+                       ambiguous.end(), sooner);
+      Sums before;
+      for (const RankedRow& row : ambiguous.first(middle)) before += row.sums;
+      const Sums row = ambiguous[middle].sums;
+      if (rate(left + before, right - before, row) >= 0) {
+        ambiguous = ambiguous.first(middle);
+        continue;
       }
-      const Sums moved = share * row;
+      const Sums moved = before + share_moved(left + before, right - before, row) * row;
       left += moved;
       right = right - moved;
-      if (share < 1) break;
+      if (rate(left, right, row) >= 0) break;  // a part of the row, or no row more
+      ambiguous = ambiguous.subspan(middle + 1);
     }
     return gain(left, right);
   }
@@ -216,6 +235,18 @@ class NewtonCriterion {
   double rate(const Sums& left, const Sums& right, const Sums& row) const {
     const double w_left = best(left), w_right = best(right);
     return (w_right - w_left) * (2 * row.g + row.h * (w_left + w_right));
+  }
+
+  /// The share of `row` that the adversary moves left, given that it moves some of it.
+  double share_moved(const Sums& left, const Sums& right, const Sums& row) const {
+    if (rate(left + row, right - row, row) <= 0) return 1;
+    double enough = 0, too_much = 1;
+    for (int step = 0; step < 50; ++step) {
+      const double share = (enough + too_much) / 2;
+      const Sums part = share * row;
+      (rate(left + part, right - part, row) > 0 ? too_much : enough) = share;
+    }
+    return too_much;
   }
 
   NewtonRules rules_;

@@ -13,24 +13,20 @@ void NewtonSearch::add_up(std::span<const NewtonEntry> column, const NewtonCrite
       std::ranges::partition_point(column,
                                    [](const NewtonEntry& entry) { return !std::isnan(entry.x); }) -
       column.begin());
+  const bool signs = rules_.inner == Inner::kExact;
   first_.resize(std::max(first_.size(), n_present_ + 1));
-  Sums sums;
-  for (std::size_t i = 0; i < n_present_; ++i) {
-    sums += gradient_[column[i].row];
-    first_[i + 1] = sums;
-  }
-  missing_ = {};
-  for (const NewtonEntry& entry : column.subspan(n_present_)) {
-    missing_ += gradient_[entry.row];
-  }
-  if (rules_.inner == Inner::kPaper) return;
-  first_negative_.resize(first_.size());
-  Sums negative;
+  if (signs) first_negative_.resize(first_.size());
+  Sums sums, negative;
   for (std::size_t i = 0; i < n_present_; ++i) {
     const Sums row = gradient_[column[i].row];
-    if (criterion.residual(row) < 0) negative += row;
+    sums += row;
+    first_[i + 1] = sums;
+    if (!signs) continue;
+    negative += (criterion.residual(row) < 0 ? 1.0 : 0.0) * row;  // no branch: signs are random
     first_negative_[i + 1] = negative;
   }
+  missing_ = {};
+  for (const NewtonEntry& entry : column.subspan(n_present_)) missing_ += gradient_[entry.row];
 }
 
 SplitSums NewtonSearch::sums_of(const Candidate& candidate, const Sums& total) const {
@@ -47,17 +43,18 @@ SplitSums NewtonSearch::sums_of(const Candidate& candidate, const Sums& total) c
 double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& sums,
                                  std::span<const NewtonEntry> column,
                                  const NewtonCriterion& criterion, double bar) {
-  if (rules_.inner == Inner::kPaper) return criterion.paper_gain(sums);
+  if (rules_.inner == Inner::kPaper) {
+    return criterion.can_exceed(bar, sums) ? criterion.paper_gain(sums) : bar;
+  }
   const Sums negative = first_negative_[candidate.n_possible] - first_negative_[candidate.n_sure];
+  if (!criterion.can_exceed(bar, sums, &negative)) return bar;
   const double gain = criterion.sign_gain(sums, negative);
   if (!(gain > bar)) return gain;  // the scan can only find less
-  ambiguous_rows_.clear();
-  for (std::size_t i = candidate.n_sure; i < candidate.n_possible; ++i) {
-    ambiguous_rows_.push_back(column[i].row);
-  }
-  std::ranges::sort(ambiguous_rows_, {}, [&](std::uint32_t row) { return rank_of_row_[row]; });
   ambiguous_.clear();
-  for (const std::uint32_t row : ambiguous_rows_) ambiguous_.push_back(gradient_[row]);
+  for (std::size_t i = candidate.n_sure; i < candidate.n_possible; ++i) {
+    const std::uint32_t row = column[i].row;
+    ambiguous_.push_back({rank_of_row_[row], gradient_[row]});
+  }
   return criterion.scan_gain(sums, negative, ambiguous_);
 }
 

@@ -59,8 +59,7 @@ class NewtonSearch {
   std::vector<Sums> first_negative_;
   Sums missing_;
   std::size_t n_present_ = 0;
-  std::vector<std::uint32_t> ambiguous_rows_;
-  std::vector<Sums> ambiguous_;
+  std::vector<RankedRow> ambiguous_;
 };
 
 }  // namespace hardwood::grow
