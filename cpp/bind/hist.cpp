@@ -69,16 +69,17 @@ void bind_hist(nb::module_& module) {
          double reg_alpha, double min_split_gain, double min_child_weight,
          std::size_t min_samples_leaf, std::int32_t max_depth, std::size_t max_leaf_nodes,
          std::uint64_t seed, int n_threads) {
-        const grow::HistRequest request{
-            matrix(gradient),
-            matrix(hessian),
-            span(sampled),
-            span(features),
-            span(monotonic),
-            {inner, reg_lambda, reg_alpha, min_split_gain, min_child_weight, min_samples_leaf,
-             max_depth, max_leaf_nodes, n_threads},
-            seed,
-            SignalCheck()};
+        grow::HistRequest request;
+        request.gradient = matrix(gradient);
+        request.hessian = matrix(hessian);
+        request.sampled = span(sampled);
+        request.features = span(features);
+        request.monotonic = span(monotonic);
+        request.rules = {inner,          reg_lambda,       reg_alpha,
+                         min_split_gain, min_child_weight, min_samples_leaf,
+                         max_depth,      max_leaf_nodes,   n_threads};
+        request.seed = seed;
+        request.checkpoint = SignalCheck();
         std::vector<std::int32_t> leaf(gradient.size());
         std::vector<grow::GrownTree> trees;
         {
