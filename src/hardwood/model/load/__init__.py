@@ -1,21 +1,36 @@
 """The one door for models: anything with trees in, `Trees` out."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from hardwood import _check
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.load import sklearn
+from hardwood.model import file
+from hardwood.model.load import gate, sklearn, xgboost
 from hardwood.model.trees import Trees
 
+_Loader = tuple[Callable[[Any], bool], Callable[[Any], tuple[Trees, gate.Witness]]]
+_LOADERS: tuple[_Loader, ...] = (
+    (sklearn.speaks, sklearn.load),
+    (xgboost.speaks, xgboost.load),
+)
 
-def load_model(source: Any) -> Trees:
+
+def load_model(source: Any, X: Any = None) -> Trees:
     """Turn a tree model into `Trees`.
 
     Parameters
     ----------
-    source : object
-        A fitted estimator of hardwood, a fitted scikit-learn ``DecisionTreeClassifier``,
-        ``RandomForestClassifier`` or ``ExtraTreesClassifier``, or `Trees`, which come back as they
-        are.
+    source : object, str or Path
+        A fitted estimator of hardwood; an ``xgboost.Booster``, ``XGBClassifier``,
+        ``XGBRegressor``, ``XGBRFClassifier`` or ``XGBRFRegressor``; a fitted scikit-learn
+        ``DecisionTreeClassifier``, ``RandomForestClassifier`` or ``ExtraTreesClassifier``; the name
+        of a file that hardwood or XGBoost wrote (``.json``, ``.ubj``); or `Trees`, which come back
+        as they are.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Rows of yours on which the model must agree with its source, beside those that loading tries
+        anyway.
 
     Returns
     -------
@@ -32,6 +47,8 @@ def load_model(source: Any) -> Trees:
     >>> hw.load_model(tree)
     Trees(n_trees=1, n_leaves=3, n_features=4, n_outputs=3, x_dtype='float32', link='share')
     """
+    if isinstance(source, str | Path):
+        return load_bytes(file.read(source), repr(str(source)))
     if isinstance(source, Trees):
         return source
     own = getattr(source, "trees_", None)
@@ -39,10 +56,24 @@ def load_model(source: Any) -> Trees:
         return own
     if type(source).__module__.startswith("hardwood."):
         raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
-    if sklearn.speaks(source):
-        return sklearn.load(source)
+    for speaks, load in _LOADERS:
+        if speaks(source):
+            trees, witness = load(source)
+            rows = None if X is None else _check.rows(X, trees.n_features, trees.feature_names)
+            gate.check(trees, witness, rows)
+            return trees
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
-        f"hardwood's own estimators, Trees, and scikit-learn's DecisionTreeClassifier, "
-        f"RandomForestClassifier and ExtraTreesClassifier."
+        f"hardwood's own estimators, Trees, XGBoost's boosters and wrappers, and scikit-learn's "
+        f"DecisionTreeClassifier, RandomForestClassifier and ExtraTreesClassifier."
+    )
+
+
+def load_bytes(data: bytes, name: str = "the file") -> Trees:
+    """Read the bytes of a model file; nobody vouches for them."""
+    document = file.parse(data)
+    if xgboost.speaks_document(document):
+        return xgboost.load_document(document)
+    raise UnsupportedModelError(
+        f"load_model cannot read {name}; it reads files of hardwood and XGBoost."
     )

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
+from hardwood.model.load.gate import Witness
 from hardwood.model.trees import LEAF, Trees
 
 _SINGLE = ("DecisionTreeClassifier", "ExtraTreeClassifier")
@@ -18,7 +20,7 @@ def speaks(source: Any) -> bool:
     return kind.__module__.startswith("sklearn.") and kind.__name__ in _SINGLE + _FOREST
 
 
-def load(source: Any) -> Trees:
+def load(source: Any) -> tuple[Trees, Witness]:
     """Read a fitted classifier; leaves keep their class shares, a forest adds them up."""
     if not hasattr(source, "tree_") and not hasattr(source, "estimators_"):
         raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
@@ -31,7 +33,7 @@ def load(source: Any) -> Trees:
     parts = [member.tree_ for member in members]
     shares = np.concatenate([tree.value[:, 0, :] for tree in parts])
     names = getattr(source, "feature_names_in_", None)
-    return Trees(
+    trees = Trees(
         feature=np.concatenate([_feature(tree) for tree in parts]),
         threshold=np.concatenate([strictly_below(tree.threshold) for tree in parts]),
         left=np.concatenate([tree.children_left for tree in parts]),
@@ -46,6 +48,14 @@ def load(source: Any) -> Trees:
         feature_names=None if names is None else list(names),
         cover=np.concatenate([tree.weighted_n_node_samples for tree in parts]),
     )
+    n = len(parts)
+
+    def leaf(X: FloatArray) -> npt.NDArray[np.int64]:
+        found: npt.NDArray[np.int64] = np.asarray(source.apply(X)).reshape(len(X), n)
+        return found
+
+    name = type(source).__name__
+    return trees, Witness(name, source.predict_proba, leaf, ours=lambda margin: margin / n)
 
 
 def strictly_below(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
