@@ -107,3 +107,18 @@ def paper_data(name, n=None):
     with np.load(path) as data:
         X, y = data["X_train"][:n], data["y_train"][:n]
     return np.asarray(X, dtype=np.float64), np.unique(y, return_inverse=True)[1]
+
+
+def table(name):
+    """Rows and labels: of the paper, with missing values, with one row in ten of class 1."""
+    rng = np.random.default_rng(0)
+    if name in ("breast_cancer", "diabetes"):
+        return paper_data(name)
+    X = rng.normal(size=(600, 6)) * 10
+    y = (X[:, 0] + X[:, 1] * X[:, 2] / 5 > np.quantile(X[:, 0], 0.9)).astype(int)
+    if name == "missing":
+        X[rng.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+TABLES = ["breast_cancer", "diabetes", "missing", "imbalanced"]

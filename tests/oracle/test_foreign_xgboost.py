@@ -11,7 +11,7 @@ import hardwood as hw
 from hardwood.model import file
 from hardwood.model.load import gate
 from hardwood.model.load import xgboost as loader
-from samples import paper_data, random_trees, rows_around
+from samples import TABLES, paper_data, random_trees, rows_around, table
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -99,19 +99,6 @@ def test_training_goes_on_in_xgboost(tmp_path):
     )
 
 
-def table(name):
-    """Rows and labels: of the paper, with missing values, with one row in ten of class 1."""
-    rng = np.random.default_rng(0)
-    if name in ("breast_cancer", "diabetes"):
-        return paper_data(name)
-    X = rng.normal(size=(600, 6)) * 10
-    y = (X[:, 0] + X[:, 1] * X[:, 2] / 5 > np.quantile(X[:, 0], 0.9)).astype(int)
-    if name == "missing":
-        X[rng.random(X.shape) < 0.2] = np.nan
-    return X, y
-
-
-TABLES = ["breast_cancer", "diabetes", "missing", "imbalanced"]
 THEIRS = {
     "binary": {"objective": "binary:logistic"},
     "exact": {"objective": "binary:logistic", "tree_method": "exact", "gamma": 0.5},

@@ -7,13 +7,15 @@ from typing import Any
 from hardwood import _check
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import file
-from hardwood.model.load import gate, sklearn, xgboost
+from hardwood.model.load import catboost, gate, lightgbm, sklearn, xgboost
 from hardwood.model.trees import Trees
 
 _Loader = tuple[Callable[[Any], bool], Callable[[Any], tuple[Trees, gate.Witness]]]
 _LOADERS: tuple[_Loader, ...] = (
     (sklearn.speaks, sklearn.load),
     (xgboost.speaks, xgboost.load),
+    (lightgbm.speaks, lightgbm.load),
+    (catboost.speaks, catboost.load),
 )
 
 
@@ -23,14 +25,20 @@ def load_model(source: Any, X: Any = None) -> Trees:
     Parameters
     ----------
     source : object, str or Path
-        A fitted estimator of hardwood; an ``xgboost.Booster``, ``XGBClassifier``,
-        ``XGBRegressor``, ``XGBRFClassifier`` or ``XGBRFRegressor``; a fitted scikit-learn
-        ``DecisionTreeClassifier``, ``RandomForestClassifier`` or ``ExtraTreesClassifier``; the name
-        of a file that hardwood or XGBoost wrote (``.json``, ``.ubj``); or `Trees`, which come back
-        as they are.
+        A fitted model, or the name of a file:
+
+        - an estimator of hardwood, `Trees` (which come back as they are), a file of `save_model`;
+        - XGBoost: ``Booster`` and the wrappers ``XGBClassifier``, ``XGBRegressor``,
+          ``XGBRFClassifier``, ``XGBRFRegressor``; ``.json`` and ``.ubj`` files;
+        - LightGBM: ``Booster`` and its wrappers; ``.txt`` files;
+        - CatBoost with numeric columns; ``.json`` files;
+        - scikit-learn: decision and extra trees, random forests, ``GradientBoosting*``,
+          ``HistGradientBoosting*``, ``Bagging*`` and ``AdaBoostClassifier`` of trees.
+
+        A model with early stopping is cut where its own predict cuts it.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows of yours on which the model must agree with its source, beside those that loading tries
-        anyway.
+        Rows of yours on which a model object must agree with what was read, beside those that
+        loading tries anyway. A file has nobody to ask.
 
     Returns
     -------
@@ -64,16 +72,21 @@ def load_model(source: Any, X: Any = None) -> Trees:
             return trees
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
-        f"hardwood's own estimators, Trees, XGBoost's boosters and wrappers, and scikit-learn's "
-        f"DecisionTreeClassifier, RandomForestClassifier and ExtraTreesClassifier."
+        f"hardwood's own estimators, Trees, models of XGBoost, LightGBM and CatBoost, and "
+        f"scikit-learn's {', '.join(sklearn.READS)}."
     )
 
 
 def load_bytes(data: bytes, name: str = "the file") -> Trees:
     """Read the bytes of a model file; nobody vouches for them."""
+    if lightgbm.speaks_text(data):
+        return lightgbm.load_text(data)
     document = file.parse(data)
     if xgboost.speaks_document(document):
         return xgboost.load_document(document)
+    if catboost.speaks_document(document):
+        return catboost.load_document(document)
     raise UnsupportedModelError(
-        f"load_model cannot read {name}; it reads files of hardwood and XGBoost."
+        f"load_model cannot read {name}; it reads files of hardwood, XGBoost, LightGBM and "
+        f"CatBoost."
     )
