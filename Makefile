@@ -1,7 +1,7 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-cpp test-python lint format bench docs sanitize clean
+.PHONY: help setup build demo test test-cpp test-python lint format bench docs sanitize fuzz clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -70,6 +70,10 @@ sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and
 	    -DHARDWOOD_PYTHON=OFF -DHARDWOOD_TESTS=ON -DHARDWOOD_CHECKS=ON -DHARDWOOD_SANITIZE=$$kind && \
 	  PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/sanitize-$$kind && build/sanitize-$$kind/core_tests || exit 1; \
 	done
+
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/.test-tools ## Broken model files, a million or ten minutes of them
+	$(BIN)/python tests/fuzz/fuzz_model_files.py --seconds $(FUZZ_SECONDS)
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) build

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hardwood import _check
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import file
@@ -79,13 +81,14 @@ def load_model(source: Any, X: Any = None) -> Trees:
 
 def load_bytes(data: bytes, name: str = "the file") -> Trees:
     """Read the bytes of a model file; nobody vouches for them."""
-    if lightgbm.speaks_text(data):
-        return lightgbm.load_text(data)
-    document = file.parse(data)
-    if xgboost.speaks_document(document):
-        return xgboost.load_document(document)
-    if catboost.speaks_document(document):
-        return catboost.load_document(document)
+    with np.errstate(all="ignore"):  # hostile numbers overflow; the core checks the results
+        if lightgbm.speaks_text(data):
+            return lightgbm.load_text(data)
+        document = file.parse(data)
+        if xgboost.speaks_document(document):
+            return xgboost.load_document(document)
+        if catboost.speaks_document(document):
+            return catboost.load_document(document)
     raise UnsupportedModelError(
         f"load_model cannot read {name}; it reads files of hardwood, XGBoost, LightGBM and "
         f"CatBoost."
