@@ -1,7 +1,7 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cpp test-python lint format bench table2 docs sanitize clean
+.PHONY: help build demo test test-cpp test-python lint format bench table2 docs sanitize fuzz clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -82,6 +82,10 @@ sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and
 	    -DHARDWOOD_CHECKS=ON -DHARDWOOD_SANITIZE=$$kind -DHARDWOOD_OPENMP=$$openmp && \
 	  $(CMAKE) --build build/sanitize-$$kind && build/sanitize-$$kind/core_tests || exit 1; \
 	done
+
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/.test-tools ## Broken model files, a million or ten minutes of them
+	$(BIN)/python tests/fuzz/fuzz_model_files.py --seconds $(FUZZ_SECONDS)
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) build

@@ -53,7 +53,7 @@ void bind_hist(nb::module_& module) {
          const grow::NewtonRules& rules, std::uint64_t seed) {
         const grow::HistRequest request{
             matrix(gradient), matrix(hessian), span(weight), span(sampled), span(features),
-            span(monotonic),  rules,           seed,         SignalCheck()};
+            span(monotonic),  rules,           seed,         false,         SignalCheck()};
         std::vector<std::int32_t> leaf(gradient.size());
         std::vector<grow::GrownTree> trees;
         {

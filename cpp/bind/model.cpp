@@ -4,6 +4,7 @@
 
 #include "array.hpp"
 #include "hardwood/model/leaf_boxes.hpp"
+#include "hardwood/model/link.hpp"
 #include "trees.hpp"
 
 namespace hardwood::bind {
@@ -31,6 +32,7 @@ std::tuple<Owned1<NodeId>, Owned2<double>, Owned2<double>> dense_boxes(const Che
 }  // namespace
 
 void bind_model(nb::module_& module) {
+  module.def("log_float32", &model::log_float32, nb::arg("x"));
   nb::class_<CheckedTrees>(module, "Trees", "Checked trees, ready to predict.")
       .def(
           "__init__",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodWarning
+from hardwood.model import file
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
 
@@ -154,6 +156,31 @@ class RobustEstimator(BaseEstimator):
     def _margin(self, X: Any) -> FloatArray:
         rows = self._rows(X)
         return self.trees_.margin(rows, n_jobs=self.n_jobs)
+
+    def save_model(self, path: str | Path) -> None:
+        """Write the fitted model to a file that stock xgboost loads, too.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in ``.json`` or ``.ubj``; `load_model` reads it.
+        """
+        check_is_fitted(self, "trees_")
+        parameters = self.get_params(deep=False)
+        file.save(
+            self.trees_,
+            path,
+            metadata={
+                "estimator": type(self).__name__,
+                "parameters": {k: v for k, v in parameters.items() if k not in ("eps", "threat")},
+                "threat": as_threat(self.eps, self.threat),
+            },
+            n_parallel_trees=self._n_parallel_trees(),
+        )
+
+    def _n_parallel_trees(self) -> int:
+        """Trees of one round, one output: all of a forest, one in boosting."""
+        return 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -329,6 +329,9 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         predicted = data.classes[np.argmax(probability, axis=1)]
         self.oob_score_ = float(score(data.classes[data.label[judged]], predicted))
 
+    def _n_parallel_trees(self) -> int:
+        return self.n_estimators
+
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of each row in each tree.
 

@@ -1,6 +1,7 @@
 """Trees: the flat, read-only model that every room speaks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +55,8 @@ class Trees:
         Column names.
     gain, cover : array-like of float, shape (n_nodes,) or None, default=None
         What training knew of a node: gain of its split, weight of its rows.
+    metadata : mapping or None, default=None
+        What else the model's file says, such as parameters and the threat it was trained against.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Trees:
         feature_names: Sequence[str] | None = None,
         gain: npt.ArrayLike | None = None,
         cover: npt.ArrayLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got link={link!r}.")
@@ -110,6 +114,7 @@ class Trees:
         self.gain = None if gain is None else _frozen("gain", gain, np.float64, 1)
         self.cover = None if cover is None else _frozen("cover", cover, np.float64, 1)
         self.feature_names = None if feature_names is None else list(feature_names)
+        self.metadata = None if metadata is None else dict(metadata)
         if n_features is None:
             n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
         self.n_features = int(n_features)
@@ -320,6 +325,22 @@ class Trees:
             raise ValueError(f"tree must be 0 to {self.n_trees - 1}, got tree={tree}.")
         leaf, low, high = self._core.leaf_boxes(tree)
         return np.asarray(leaf), np.asarray(low), np.asarray(high)
+
+    def save_model(self, path: str | Path) -> None:
+        """Write the model to a file that stock xgboost loads, too.
+
+        A model in float32 gives the same margins there, bit for bit. One that compares or adds in
+        float64 comes back from `load_model` unchanged; xgboost reads it with values rounded to
+        float32 and finds the same leaves for rows of float32 numbers.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in ``.json`` or ``.ubj``.
+        """
+        from hardwood.model import file  # it speaks Trees, too
+
+        file.save(self, path)
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

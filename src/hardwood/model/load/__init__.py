@@ -1,21 +1,46 @@
 """The one door for models: anything with trees in, `Trees` out."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hardwood import _check
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.load import sklearn
+from hardwood.model import file
+from hardwood.model.load import catboost, gate, lightgbm, sklearn, xgboost
 from hardwood.model.trees import Trees
 
+_Loader = tuple[Callable[[Any], bool], Callable[[Any], tuple[Trees, gate.Witness]]]
+_LOADERS: tuple[_Loader, ...] = (
+    (sklearn.speaks, sklearn.load),
+    (xgboost.speaks, xgboost.load),
+    (lightgbm.speaks, lightgbm.load),
+    (catboost.speaks, catboost.load),
+)
 
-def load_model(source: Any) -> Trees:
+
+def load_model(source: Any, X: Any = None) -> Trees:
     """Turn a tree model into `Trees`.
 
     Parameters
     ----------
-    source : object
-        A fitted estimator of hardwood, a fitted scikit-learn ``DecisionTreeClassifier``,
-        ``RandomForestClassifier`` or ``ExtraTreesClassifier``, or `Trees`, which come back as they
-        are.
+    source : object, str or Path
+        A fitted model, or the name of a file:
+
+        - an estimator of hardwood, `Trees` (which come back as they are), a file of `save_model`;
+        - XGBoost: ``Booster`` and the wrappers ``XGBClassifier``, ``XGBRegressor``,
+          ``XGBRFClassifier``, ``XGBRFRegressor``; ``.json`` and ``.ubj`` files;
+        - LightGBM: ``Booster`` and its wrappers; ``.txt`` files;
+        - CatBoost with numeric columns; ``.json`` files;
+        - scikit-learn: decision and extra trees, random forests, ``GradientBoosting*``,
+          ``HistGradientBoosting*``, ``Bagging*`` and ``AdaBoostClassifier`` of trees.
+
+        A model with early stopping is cut where its own predict cuts it.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Rows of yours on which a model object must agree with what was read, beside those that
+        loading tries anyway. A file has nobody to ask.
 
     Returns
     -------
@@ -32,6 +57,8 @@ def load_model(source: Any) -> Trees:
     >>> hw.load_model(tree)
     Trees(n_trees=1, n_leaves=3, n_features=4, n_outputs=3, x_dtype='float32', link='share')
     """
+    if isinstance(source, str | Path):
+        return load_bytes(file.read(source), repr(str(source)))
     if isinstance(source, Trees):
         return source
     own = getattr(source, "trees_", None)
@@ -39,10 +66,31 @@ def load_model(source: Any) -> Trees:
         return own
     if type(source).__module__.startswith("hardwood.") and hasattr(source, "fit"):
         raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
-    if sklearn.speaks(source):
-        return sklearn.load(source)
+    for speaks, load in _LOADERS:
+        if speaks(source):
+            trees, witness = load(source)
+            rows = None if X is None else _check.rows(X, trees.n_features, trees.feature_names)
+            gate.check(trees, witness, rows)
+            return trees
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
-        f"hardwood's own estimators, Trees, and scikit-learn's {', '.join(sklearn.READS)}. "
-        f"From a pipeline or a search pass the fitted tree model itself, and rows as it sees them."
+        f"hardwood's own estimators, Trees, models of XGBoost, LightGBM and CatBoost, and "
+        f"scikit-learn's {', '.join(sklearn.READS)}. From a pipeline or a search pass the fitted "
+        f"tree model itself, and rows as it sees them."
+    )
+
+
+def load_bytes(data: bytes, name: str = "the file") -> Trees:
+    """Read the bytes of a model file; nobody vouches for them."""
+    with np.errstate(all="ignore"):  # hostile numbers overflow; the core checks the results
+        if lightgbm.speaks_text(data):
+            return lightgbm.load_text(data)
+        document = file.parse(data)
+        if xgboost.speaks_document(document):
+            return xgboost.load_document(document)
+        if catboost.speaks_document(document):
+            return catboost.load_document(document)
+    raise UnsupportedModelError(
+        f"load_model cannot read {name}; it reads files of hardwood, XGBoost, LightGBM and "
+        f"CatBoost."
     )

@@ -1,51 +1,266 @@
-"""scikit-learn's classification trees and forests."""
+"""scikit-learn's trees, forests, gradient boosting, and bagging and AdaBoost of trees."""
 
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
+from hardwood.model.load.gate import Witness
 from hardwood.model.trees import LEAF, Trees
-
-_SINGLE = ("DecisionTreeClassifier", "ExtraTreeClassifier")
-_FOREST = ("RandomForestClassifier", "ExtraTreesClassifier")
-READS = _SINGLE + _FOREST
 
 
 def speaks(source: Any) -> bool:
     """Whether this file can read the object; scikit-learn itself is not imported to find out."""
     kind = type(source)
-    return kind.__module__.startswith("sklearn.") and kind.__name__ in READS
+    return kind.__module__.startswith("sklearn.") and kind.__name__ in _READERS
 
 
-def load(source: Any) -> Trees:
-    """Read a fitted classifier; leaves keep their class shares, a forest adds them up."""
-    if not hasattr(source, "tree_") and not hasattr(source, "estimators_"):
-        raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
-    if source.n_outputs_ != 1:
+def load(source: Any) -> tuple[Trees, Witness]:
+    """Read a fitted model."""
+    name = type(source).__name__
+    if not any(hasattr(source, fitted) for fitted in ("tree_", "estimators_", "_predictors")):
+        raise ValueError(f"This {name} is not fitted yet; call fit first.")
+    n_outputs = getattr(source, "n_outputs_", 1)
+    if n_outputs != 1:
         raise UnsupportedModelError(
-            f"This {type(source).__name__} predicts {source.n_outputs_} targets at once; "
-            f"train one model per target."
+            f"This {name} predicts {n_outputs} targets at once; train one model per target."
         )
-    members = [source] if hasattr(source, "tree_") else source.estimators_
+    return _READERS[name](source)
+
+
+def _class_shares(source: Any) -> tuple[Trees, Witness]:
+    """Classification trees: leaves keep their class shares, a forest adds them up.
+
+    (In its threads' order, so the sum can differ from ours in the last bits.)
+    """
+    members = [source] if hasattr(source, "tree_") else list(source.estimators_)
+    shares = [tree.tree_.value[:, 0, :] for tree in members]
+    trees = _trees(source, members, shares, base=np.zeros(shares[0].shape[1]), link="share")
+    n = len(members)
+    return trees, _witness(
+        source, source.predict_proba, leaves=True, ours=lambda m: m / n, exact=n == 1
+    )
+
+
+def _mean(source: Any) -> tuple[Trees, Witness]:
+    """Regression trees and their mean, which is a sum of shares of it."""
+    members = [source] if hasattr(source, "tree_") else list(source.estimators_)
+    values = [tree.tree_.value[:, 0, :] / len(members) for tree in members]
+    trees = _trees(source, members, values)
+    return trees, _witness(source, source.predict, leaves=True, exact=len(members) == 1)
+
+
+def _bagged(source: Any) -> tuple[Trees, Witness]:
+    """Bagging: every tree sees columns of its own."""
+    members, n = list(source.estimators_), len(source.estimators_)
+    _need_trees(source, members)
+    columns = [np.asarray(columns) for columns in source.estimators_features_]
+    if not hasattr(source, "classes_"):
+        values = [tree.tree_.value[:, 0, :] / n for tree in members]
+        trees = _trees(source, members, values, columns=columns)
+        return trees, _witness(source, source.predict, exact=False)
+    n_classes = len(source.classes_)
+    _need_classes(source, members, n_classes)
+    shares = [tree.tree_.value[:, 0, :] for tree in members]
+    trees = _trees(source, members, shares, base=np.zeros(n_classes), link="share", columns=columns)
+    return trees, _witness(source, source.predict_proba, ours=lambda m: m / n, exact=False)
+
+
+def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
+    """AdaBoost: a tree votes for one class with its weight, and a little against all others."""
+    members, n_classes = list(source.estimators_), len(source.classes_)
+    _need_trees(source, members)
+    _need_classes(source, members, n_classes)
+    weights = source.estimator_weights_[: len(members)] / source.estimator_weights_.sum()
+    values = []
+    for tree, weight in zip(members, weights, strict=True):
+        vote = np.argmax(tree.tree_.value[:, 0, :], axis=1)
+        if n_classes == 2:
+            values.append(np.where(vote == 1, 2 * weight, -2 * weight)[:, None])
+        else:
+            mine = vote[:, None] == np.arange(n_classes)
+            values.append(np.where(mine, weight, -weight / (n_classes - 1)))
+    trees = _trees(
+        source,
+        members,
+        values,
+        base=np.zeros(values[0].shape[1]),
+        link="logistic" if n_classes == 2 else "identity",
+    )
+    return trees, _witness(source, source.decision_function, exact=False)
+
+
+def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
+    """Gradient boosting: the initial estimator is the base, leaves count the learning rate."""
+    first = source.init_
+    if not (isinstance(first, str) and first == "zero") and type(first).__name__ not in (
+        "DummyClassifier",
+        "DummyRegressor",
+    ):
+        raise UnsupportedModelError(
+            f"This {type(source).__name__} starts from {first!r}, which is no constant. Retrain "
+            f'with init=None or init="zero".'
+        )
+    base = source._raw_predict_init(np.zeros((1, source.n_features_in_), dtype=np.float32))
+    members = list(source.estimators_.ravel())
+    n_outputs = source.estimators_.shape[1]
+    values = [source.learning_rate * tree.tree_.value[:, 0, :] for tree in members]
+    classes = hasattr(source, "classes_")
+    trees = _trees(
+        source,
+        members,
+        values,
+        base=np.ravel(base),
+        link=("softmax" if n_outputs > 1 else "logistic") if classes else "identity",
+        tree_output=np.arange(len(members)) % n_outputs,
+    )
+    margin = source.decision_function if classes else source.predict
+    return trees, _witness(source, margin, leaves=True)
+
+
+def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
+    """Histogram gradient boosting: compares in double, x <= threshold."""
+    rounds = source._predictors
+    n_outputs = len(rounds[0]) if rounds else 1
+    nodes = [predictor.nodes for predictors in rounds for predictor in predictors]
+    flat = np.concatenate(nodes)
+    leaf = flat["is_leaf"].astype(bool)
+    category = np.flatnonzero(flat["is_categorical"].astype(bool) & ~leaf)
+    start = np.concatenate([[0], np.cumsum([len(part) for part in nodes])])
+    if len(category):
+        tree = int(np.searchsorted(start, category[0], side="right")) - 1
+        raise UnsupportedModelError(
+            f"Tree {tree}, node {category[0] - start[tree]} of this {type(source).__name__} splits "
+            f"on categories, which load_model cannot read. Retrain with "
+            f"categorical_features=None, or one-hot encode the column."
+        )
+    classes = getattr(source, "classes_", None)
+    trees = Trees(
+        feature=np.where(leaf, LEAF, flat["feature_idx"].astype(np.int64)),
+        threshold=np.where(leaf, 0.0, np.nextafter(flat["num_threshold"], np.inf)),
+        left=np.where(leaf, LEAF, flat["left"].astype(np.int64)),
+        right=np.where(leaf, LEAF, flat["right"].astype(np.int64)),
+        missing_left=flat["missing_go_to_left"].astype(bool),
+        value=flat["value"],
+        tree_start=start,
+        tree_output=np.arange(len(nodes)) % n_outputs,
+        base=np.ravel(source._baseline_prediction),
+        link="identity" if classes is None else "softmax" if n_outputs > 1 else "logistic",
+        n_features=source.n_features_in_,
+        classes=classes,
+        feature_names=_names(source),
+        gain=np.where(leaf, 0.0, flat["gain"]),
+        cover=flat["count"],
+    )
+    return trees, _witness(source, source._raw_predict, infinite=True)
+
+
+_READERS: dict[str, Callable[[Any], tuple[Trees, Witness]]] = {
+    "DecisionTreeClassifier": _class_shares,
+    "ExtraTreeClassifier": _class_shares,
+    "RandomForestClassifier": _class_shares,
+    "ExtraTreesClassifier": _class_shares,
+    "DecisionTreeRegressor": _mean,
+    "ExtraTreeRegressor": _mean,
+    "RandomForestRegressor": _mean,
+    "ExtraTreesRegressor": _mean,
+    "BaggingClassifier": _bagged,
+    "BaggingRegressor": _bagged,
+    "AdaBoostClassifier": _ada_boosted,
+    "GradientBoostingClassifier": _gradient_boosted,
+    "GradientBoostingRegressor": _gradient_boosted,
+    "HistGradientBoostingClassifier": _histogram_boosted,
+    "HistGradientBoostingRegressor": _histogram_boosted,
+}
+READS = tuple(_READERS)
+
+
+def _trees(
+    source: Any,
+    members: Sequence[Any],
+    values: Sequence[FloatArray],
+    *,
+    columns: Sequence[npt.NDArray[Any]] | None = None,
+    **more: Any,
+) -> Trees:
+    """Put the members' nodes together; `columns` are those that each of them sees."""
     parts = [member.tree_ for member in members]
-    value = np.concatenate([tree.value[:, 0, :] for tree in parts])
-    names = getattr(source, "feature_names_in_", None)
+    features = []
+    for k, tree in enumerate(parts):
+        leaf = tree.children_left == LEAF
+        seen = np.where(leaf, 0, tree.feature)
+        features.append(np.where(leaf, LEAF, seen if columns is None else columns[k][seen]))
     return Trees(
-        feature=np.concatenate([_feature(tree) for tree in parts]),
+        feature=np.concatenate(features),
         threshold=np.concatenate([strictly_below(tree.threshold) for tree in parts]),
         left=np.concatenate([tree.children_left for tree in parts]),
         right=np.concatenate([tree.children_right for tree in parts]),
         missing_left=np.concatenate([tree.missing_go_to_left.astype(bool) for tree in parts]),
-        value=value,
+        value=np.concatenate(values),
         tree_start=np.cumsum([0, *(tree.node_count for tree in parts)]),
-        base=np.zeros(value.shape[1]),
-        link="share",
         n_features=source.n_features_in_,
-        classes=source.classes_,
-        feature_names=None if names is None else list(names),
+        classes=getattr(source, "classes_", None),
+        feature_names=_names(source),
         cover=np.concatenate([tree.weighted_n_node_samples for tree in parts]),
+        **more,
+    )
+
+
+def _names(source: Any) -> list[str] | None:
+    names = getattr(source, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def _need_trees(source: Any, members: Sequence[Any]) -> None:
+    for member in members:
+        if not hasattr(member, "tree_"):
+            raise UnsupportedModelError(
+                f"This {type(source).__name__} is made of {type(member).__name__}, which "
+                f"load_model cannot read inside it. Use decision trees."
+            )
+
+
+def _need_classes(source: Any, members: Sequence[Any], n_classes: int) -> None:
+    for k, member in enumerate(members):
+        if len(member.classes_) != n_classes:
+            raise UnsupportedModelError(
+                f"Tree {k} of this {type(source).__name__} has seen {len(member.classes_)} of "
+                f"{n_classes} classes. Retrain with more rows a tree."
+            )
+
+
+def _witness(
+    source: Any,
+    margin: Callable[[Any], Any],
+    *,
+    leaves: bool = False,
+    ours: Callable[[FloatArray], FloatArray] = lambda m: m,
+    exact: bool = True,
+    infinite: bool = False,
+) -> Witness:
+    """The model itself, asked without column names, which it would warn of."""
+
+    def ask(question: Callable[[Any], Any], X: FloatArray) -> npt.NDArray[Any]:
+        # The largest numbers overflow where scikit-learn looks for infinity.
+        with warnings.catch_warnings(), np.errstate(invalid="ignore", over="ignore"):
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return np.asarray(question(X)).reshape(len(X), -1)
+
+    def leaf(X: FloatArray) -> npt.NDArray[np.int64]:
+        return ask(source.apply, X).astype(np.int64)
+
+    return Witness(
+        name=type(source).__name__,
+        margin=lambda X: ask(margin, X),
+        leaf=leaf if leaves else None,
+        ours=ours,
+        exact=exact,
+        missing=source.__sklearn_tags__().input_tags.allow_nan,
+        infinite=infinite,
     )
 
 
@@ -59,7 +274,3 @@ def strictly_below(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float32
         lower = np.nextafter(nearest, np.float32(-np.inf))
         last_left = np.where(nearest > threshold, lower, nearest)
         return np.nextafter(last_left, np.float32(np.inf))
-
-
-def _feature(tree: Any) -> npt.NDArray[np.int64]:
-    return np.where(tree.children_left == LEAF, LEAF, tree.feature)

@@ -1,0 +1,227 @@
+"""CatBoost: models and their JSON export, with numeric splits."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardwood._check import FloatArray
+from hardwood.errors import ModelFileError, UnsupportedModelError
+from hardwood.model.load.gate import Witness
+from hardwood.model.trees import LEAF, Link, Trees
+
+_MAX_DEPTH = 24  # of symmetric trees, which name every leaf; CatBoost itself allows 16
+
+
+def speaks(source: Any) -> bool:
+    """Whether this file can read the object; catboost itself is not imported to find out."""
+    return type(source).__module__.split(".")[0] == "catboost"
+
+
+def speaks_document(document: dict[str, Any]) -> bool:
+    """Whether a document is CatBoost's."""
+    return "features_info" in document and "scale_and_bias" in document
+
+
+def load(source: Any) -> tuple[Trees, Witness]:
+    """Read a fitted model through its JSON export."""
+    name = type(source).__name__
+    if not hasattr(source, "save_model"):
+        raise UnsupportedModelError(f"load_model cannot read catboost's {name}; pass the model.")
+    if not source.is_fitted():
+        raise ValueError(f"This {name} is not fitted yet; call fit first.")
+    with tempfile.TemporaryDirectory() as folder:
+        source.save_model(str(Path(folder) / "m.json"), format="json")
+        document = json.loads((Path(folder) / "m.json").read_bytes())
+    classes = getattr(source, "classes_", None)
+    trees = load_document(document, classes if classes is not None and len(classes) else None)
+
+    def margin(X: FloatArray) -> FloatArray:
+        given = source.predict(X, prediction_type="RawFormulaVal", thread_count=1)
+        return np.asarray(given, dtype=np.float64).reshape(len(X), -1)
+
+    missing = all(f.get("has_nans") for f in _columns(document))
+    # CatBoost adds the leaves of several trees at once, in an order of its own.
+    return trees, Witness(name, margin, exact=False, missing=missing)
+
+
+def load_document(document: dict[str, Any], classes: Any = None) -> Trees:
+    """Read a document; `classes` are those of the model, which the document names by loss only."""
+    columns = _columns(document)
+    scale, base = _scale_and_bias(document)
+    nodes = _Nodes(columns, len(base), scale)
+    if "oblivious_trees" in document:
+        for tree in _typed("oblivious_trees", document["oblivious_trees"], list):
+            nodes.add_symmetric(_typed("a tree", tree, dict))
+    else:
+        for tree in _typed("trees", document.get("trees"), list):
+            nodes.add(_typed("a tree", tree, dict))
+    n_features = 1 + max((f["flat_feature_index"] for f in columns), default=0)
+    names: list[Any] = [f.get("feature_id") for f in columns]
+    named = len(names) == n_features and all(
+        isinstance(name, str) and name and name != str(f) for f, name in enumerate(names)
+    )
+    link: Link = "identity"
+    loss = document.get("model_info")
+    loss = loss.get("params") if isinstance(loss, dict) else None
+    loss = loss.get("loss_function") if isinstance(loss, dict) else None
+    kind = loss.get("type") if isinstance(loss, dict) else None
+    if kind in ("Logloss", "CrossEntropy"):
+        link = "logistic"
+    elif kind == "MultiClass":
+        link = "softmax"
+    return Trees(
+        feature=np.array(nodes.feature, dtype=np.int64),
+        threshold=np.array(nodes.threshold, dtype=np.float32),
+        left=np.array(nodes.left, dtype=np.int64),
+        right=np.array(nodes.right, dtype=np.int64),
+        missing_left=np.array(nodes.missing_left, dtype=bool),
+        value=np.array(nodes.value, dtype=np.float64).reshape(len(nodes.feature), len(base)),
+        tree_start=nodes.tree_start,
+        base=base,
+        link=link,
+        n_features=n_features,
+        classes=classes if classes is not None and len(classes) == max(len(base), 2) else None,
+        feature_names=names if named else None,
+    )
+
+
+class _Nodes:
+    """Nodes of all trees, one after the other."""
+
+    def __init__(self, columns: list[dict[str, Any]], n_outputs: int, scale: float) -> None:
+        self.columns, self.n_outputs, self.scale = columns, n_outputs, scale
+        self.feature: list[int] = []
+        self.threshold: list[np.float32] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.missing_left: list[bool] = []
+        self.value: list[FloatArray] = []
+        self.tree_start = [0]
+
+    def add_symmetric(self, tree: dict[str, Any]) -> None:
+        """One split a level; the first split is the lowest bit of a leaf's number."""
+        splits = [self.split(split) for split in _typed("splits", tree.get("splits"), list)]
+        if len(splits) > _MAX_DEPTH:
+            raise ModelFileError(f"A tree of the CatBoost file has {len(splits)} levels.")
+        n_leaves = 2 ** len(splits)
+        value = self.values(tree.get("leaf_values"), n_leaves)
+        for level, (feature, threshold, missing_left) in enumerate(reversed(splits)):
+            first = 2**level - 1
+            for node in range(first, 2 * first + 1):
+                self.node(feature, threshold, 2 * node + 1, 2 * node + 2, missing_left)
+        for leaf in range(n_leaves):
+            self.leaf(value[leaf])
+        self.tree_start.append(len(self.feature))
+
+    def add(self, tree: dict[str, Any]) -> None:
+        """A tree of any shape, written as nested nodes."""
+        start = len(self.feature)
+        open_nodes: list[tuple[dict[str, Any], list[int], int]] = [(tree, [0], 0)]
+        while open_nodes:
+            node, holder, at = open_nodes.pop()
+            holder[at] = len(self.feature) - start
+            if "split" not in node:
+                self.leaf(self.values(node.get("value"), 1)[0])
+                continue
+            here = len(self.feature)
+            feature, threshold, missing_left = self.split(node["split"])
+            self.node(feature, threshold, 0, 0, missing_left)
+            open_nodes.append((_typed("right", node.get("right"), dict), self.right, here))
+            open_nodes.append((_typed("left", node.get("left"), dict), self.left, here))
+        self.tree_start.append(len(self.feature))
+
+    def node(self, feature: int, threshold: Any, left: int, right: int, missing_left: bool) -> None:
+        self.feature.append(feature)
+        self.threshold.append(threshold)
+        self.left.append(left)
+        self.right.append(right)
+        self.missing_left.append(missing_left)
+        self.value.append(np.zeros(self.n_outputs))
+
+    def leaf(self, value: FloatArray) -> None:
+        self.node(LEAF, np.float32(0), LEAF, LEAF, False)
+        self.value[-1] = value * self.scale
+
+    def values(self, given: Any, n_leaves: int) -> FloatArray:
+        numbers = np.atleast_1d(_floats("leaf_values", given))
+        if numbers.shape != (n_leaves * self.n_outputs,):
+            raise ModelFileError(
+                f"A tree of the CatBoost file has {numbers.size} leaf values, not "
+                f"{n_leaves * self.n_outputs}."
+            )
+        return numbers.reshape(n_leaves, self.n_outputs)
+
+    def split(self, given: Any) -> tuple[int, np.float32, bool]:
+        """Feature, threshold and missing side; CatBoost goes right when x > border, in float32."""
+        split = _typed("a split", given, dict)
+        if split.get("split_type", "FloatFeature") != "FloatFeature":
+            tree = len(self.tree_start) - 1
+            raise UnsupportedModelError(
+                f"Tree {tree} of this CatBoost model has a split of type "
+                f"{split['split_type']!r}, on categories or text, which load_model cannot read. "
+                f"Retrain with numeric columns, or one-hot encode them first."
+            )
+        position = _typed("float_feature_index", split.get("float_feature_index"), int)
+        if not 0 <= position < len(self.columns):
+            raise ModelFileError(f"A split of the CatBoost file names column {position}.")
+        column = self.columns[position]
+        border = _floats("border", split.get("border"))
+        if border.ndim:
+            raise ModelFileError("A border in the CatBoost file must be a number.")
+        with np.errstate(over="ignore"):
+            threshold = np.nextafter(np.float32(border), np.float32(np.inf))
+        return (
+            column["flat_feature_index"],
+            threshold,
+            column.get("nan_value_treatment") != "AsTrue",
+        )
+
+
+def _columns(document: dict[str, Any]) -> list[dict[str, Any]]:
+    info = _typed("features_info", document.get("features_info"), dict)
+    for kind in ("categorical_features", "text_features", "embedding_features"):
+        if info.get(kind):
+            raise UnsupportedModelError(
+                f"This CatBoost model has {kind.replace('_', ' ')}, which load_model cannot read. "
+                f"Retrain with numeric columns, or one-hot encode them first."
+            )
+    columns = [
+        _typed("a feature", f, dict)
+        for f in _typed("float_features", info.get("float_features", []), list)
+    ]
+    for f in columns:
+        index = _typed("flat_feature_index", f.get("flat_feature_index"), int)
+        if not 0 <= index < 2**31 - 1:
+            raise ModelFileError(f"A feature of the CatBoost file has the index {index}.")
+    return columns
+
+
+def _scale_and_bias(document: dict[str, Any]) -> tuple[float, FloatArray]:
+    given = _typed("scale_and_bias", document.get("scale_and_bias"), list)
+    if len(given) != 2:
+        raise ModelFileError("scale_and_bias in the CatBoost file must be two entries.")
+    scale, bias = _floats("scale", given[0]), np.atleast_1d(_floats("bias", given[1]))
+    if scale.ndim or bias.ndim != 1:
+        raise ModelFileError("scale_and_bias in the CatBoost file must be [number, list].")
+    return float(scale), bias
+
+
+def _typed(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ModelFileError(
+            f"{name} in the CatBoost file must be {kind.__name__}, got {type(value).__name__}."
+        )
+    return value
+
+
+def _floats(name: str, given: Any) -> FloatArray:
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        array = np.asarray("")
+    if array.size and array.dtype.kind not in "iuf":
+        raise ModelFileError(f"{name} in the CatBoost file must hold numbers.")
+    return array.astype(np.float64)

@@ -1,0 +1,152 @@
+"""The gate: a foreign model is let in only if it says the same here as at home.
+
+Converted models differ from their source where adversarial examples live: on thresholds. So the
+two are compared on rows whose values lie on thresholds and one float to each side, on missing
+values, zeros and the ends of the range, and on rows the user brings.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FLOAT32_MAX, FloatArray
+from hardwood.errors import UnsupportedModelError
+from hardwood.model.trees import LEAF, Trees
+
+_WORK = 500_000  # rows x trees that loading may cost
+_LEAST_ROWS, _MOST_ROWS = 256, 4096
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What the source itself says of rows.
+
+    ``margin`` gives (n_samples, n_outputs), ``leaf`` the node of each row in each tree, or is None
+    where the source does not tell. ``ours`` brings our margin to the form in which the source
+    states it. The margins must be equal to the bit unless ``exact`` is False: the source then adds
+    in an order or a precision of its own, and only rounding may differ. ``missing`` and
+    ``infinite``: whether the source takes such values.
+    """
+
+    name: str
+    margin: Callable[[FloatArray], FloatArray]
+    leaf: Callable[[FloatArray], npt.NDArray[np.int64]] | None = None
+    ours: Callable[[FloatArray], FloatArray] = lambda margin: margin
+    exact: bool = True
+    missing: bool = True
+    infinite: bool = False
+
+
+def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
+    """Compare the trees with their source, on rows made for it and on the user's."""
+    rows = gate_rows(trees, witness)
+    if X is not None:
+        rows = np.concatenate([rows, X])
+    if witness.leaf is not None:
+        # Asking for leaves costs more, and a wrong one nearly always shows in the margin.
+        _check_leaves(trees, witness, rows[:: -(-len(rows) // _LEAST_ROWS)])
+    here = witness.ours(np.asarray(trees._core.margin(rows, n_threads=1)))
+    there = witness.margin(rows)
+    wrong = np.any(np.abs(here - there) > _slack(trees, witness), axis=1)
+    if wrong.any():
+        if witness.leaf is not None:  # names tree and node, if a leaf is to blame
+            _check_leaves(trees, witness, rows[wrong])
+        row = int(np.argmax(wrong))
+        raise UnsupportedModelError(
+            f"This {witness.name} was read, but its margin is {there[row].tolist()} at its source "
+            f"and {here[row].tolist()} here; {_where(rows, wrong)}"
+        )
+
+
+def _check_leaves(trees: Trees, witness: Witness, rows: FloatArray) -> None:
+    assert witness.leaf is not None
+    rows = np.ascontiguousarray(rows)
+    here = np.asarray(trees._core.apply(rows, n_threads=1))
+    there = witness.leaf(rows)
+    if np.array_equal(here, there):
+        return
+    wrong = here != there
+    row, tree = np.argwhere(wrong)[0]
+    raise UnsupportedModelError(
+        f"This {witness.name} was read, but tree {tree} sends a row to node {there[row, tree]} at "
+        f"its source and to node {here[row, tree]} here; {_where(rows, wrong.any(axis=1))}"
+    )
+
+
+def _where(rows: FloatArray, wrong: npt.NDArray[np.bool_]) -> str:
+    row = int(np.argmax(wrong))
+    shown = ", ".join(repr(float(value)) for value in rows[row, :8])
+    dots = ", ..." if rows.shape[1] > 8 else ""
+    return (
+        f"this happens on {int(wrong.sum())} of {len(rows)} rows, first on [{shown}{dots}]. "
+        f"It is not loaded; please report the model."
+    )
+
+
+def _slack(trees: Trees, witness: Witness) -> float:
+    """How far apart two orders of adding the same leaves can be; 0 where the order is the same."""
+    if witness.exact:
+        return 0.0
+    leaf = trees.feature == LEAF
+    largest = np.zeros(trees.n_trees)
+    tree_of = np.repeat(np.arange(trees.n_trees), np.diff(trees.tree_start))
+    np.maximum.at(largest, tree_of[leaf], np.abs(trees.value[leaf]).max(axis=1))
+    scale = float(largest.sum() + np.abs(trees.base).max())
+    return 4 * (trees.n_trees + 2) * float(np.finfo(trees.value.dtype).eps) * scale
+
+
+def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
+    """Rows for the gate; the same model always gets the same rows."""
+    rng = np.random.default_rng(0)
+    most = int(np.clip(_WORK // max(trees.n_trees, 1), _LEAST_ROWS, _MOST_ROWS))
+    split = np.flatnonzero(trees.feature != LEAF)
+    order = split[np.argsort(trees.feature[split], kind="stable")]
+    ends = np.searchsorted(trees.feature[order], np.arange(trees.n_features + 1))
+    values = {
+        f: _around(np.unique(trees.threshold[order[ends[f] : ends[f + 1]]]))
+        for f in range(trees.n_features)
+        if ends[f] < ends[f + 1]
+    }
+    n = min(max((len(v) for v in values.values()), default=1), most)
+    n = max(n, _LEAST_ROWS)
+    # Every row lies on a threshold, or beside one, in all features at once.
+    on = np.zeros((n, trees.n_features))
+    for f, around in values.items():
+        repeats = -(-n // len(around))
+        on[:, f] = np.concatenate([rng.permutation(around) for _ in range(repeats)])[:n]
+    between = _between(on, rng)
+    special = [0.0, -0.0, FLOAT32_MAX, -FLOAT32_MAX]
+    if witness.infinite and np.isfinite(trees.threshold[split]).all():
+        special += [np.inf, -np.inf]
+    mixed = on[: n // 4 + 1].copy()
+    holes = rng.random(mixed.shape) < 0.3
+    if witness.missing:
+        special.append(np.nan)
+    mixed[holes] = rng.choice(special, size=int(holes.sum()))
+    constant = np.repeat(np.array(special)[:, None], trees.n_features, axis=1)
+    return np.ascontiguousarray(np.concatenate([on, between, mixed, constant]))
+
+
+def _around(threshold: npt.NDArray[np.floating]) -> FloatArray:
+    """Thresholds, their neighbours in the model's precision and in double, and rounding borders."""
+    down = np.nextafter(threshold, threshold.dtype.type(-np.inf))
+    up = np.nextafter(threshold, threshold.dtype.type(np.inf))
+    t, down, up = (np.asarray(a, dtype=np.float64) for a in (threshold, down, up))
+    half = down + (t - down) / 2
+    near = [t, down, up, half]
+    for a in (t, half):
+        near += [np.nextafter(a, -np.inf), np.nextafter(a, np.inf)]
+    around = np.unique(np.concatenate(near))
+    return around[np.abs(around) <= FLOAT32_MAX]
+
+
+def _between(on: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Random rows, a little wider than the thresholds of each feature."""
+    low, high = on.min(axis=0), on.max(axis=0)
+    share = rng.uniform(-0.1, 1.1, size=(len(on) // 4 + 1, on.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = low + share * (high - low)
+    clipped: FloatArray = np.clip(np.nan_to_num(rows), -FLOAT32_MAX, FLOAT32_MAX)
+    return clipped

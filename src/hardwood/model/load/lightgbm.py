@@ -1,0 +1,213 @@
+"""LightGBM: boosters, scikit-learn wrappers, and its text files."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray
+from hardwood.errors import ModelFileError, UnsupportedModelError
+from hardwood.model.load.gate import Witness
+from hardwood.model.trees import LEAF, Link, Trees
+
+# LightGBM takes any x with |x| <= this for zero before it compares.
+_ZERO = float(np.float32(1e-35))
+
+_CATEGORY, _DEFAULT_LEFT = 1, 2
+_MISSING_ZERO, _MISSING_NAN = 1, 2
+
+_MAX_OUTPUTS = 100_000
+
+
+def speaks(source: Any) -> bool:
+    """Whether this file can read the object; lightgbm itself is not imported to find out."""
+    return type(source).__module__.split(".")[0] == "lightgbm"
+
+
+def speaks_text(data: bytes) -> bool:
+    """Whether a file is LightGBM's."""
+    return data[:5].rstrip() == b"tree"
+
+
+def load(source: Any) -> tuple[Trees, Witness]:
+    """Read a Booster or a wrapper, up to the best iteration, as its own predict does."""
+    name = type(source).__name__
+    booster = source if hasattr(source, "model_to_string") else getattr(source, "booster_", None)
+    if booster is None:
+        raise UnsupportedModelError(f"load_model cannot read lightgbm's {name}; pass the model.")
+    header, parts = _split(booster.model_to_string())
+    trees, n_splits = _read(header, parts, getattr(source, "classes_", None))
+    exact = "average_output" not in header
+    # The raw score of a random forest is the sum, but it predicts from the mean, and so do we.
+    n_averaged = 1 if exact else max(trees.n_trees // trees.n_outputs, 1)
+
+    def margin(X: FloatArray) -> FloatArray:
+        given = booster.predict(X, raw_score=True, num_threads=1, validate_features=False)
+        return np.asarray(given, dtype=np.float64).reshape(len(X), -1) / n_averaged
+
+    def leaf(X: FloatArray) -> npt.NDArray[np.int64]:
+        given = booster.predict(X, pred_leaf=True, num_threads=1, validate_features=False)
+        return np.asarray(given, dtype=np.int64).reshape(len(X), -1) + n_splits
+
+    return trees, Witness(name, margin, leaf, exact=exact, infinite=True)
+
+
+def load_text(data: bytes) -> Trees:
+    """Read a file's bytes."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise ModelFileError("The LightGBM file is not text.") from None
+    return _read(*_split(text), None)[0]
+
+
+def _split(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """The header and the trees, each as the pairs of their lines."""
+    body, end, _ = text.partition("\nend of trees")
+    if not end:
+        raise ModelFileError('The LightGBM file has no line "end of trees"; it may be cut.')
+    header, *parts = body.split("\nTree=")
+    return _pairs(header), [_pairs("Tree=" + part) for part in parts]
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {key: value for key, _, value in pairs}
+
+
+def _read(
+    header: dict[str, str], parts: list[dict[str, str]], classes: Any
+) -> tuple[Trees, npt.NDArray[np.int64]]:
+    """Trees, and the number of splits of each: leaf i of LightGBM is node n_splits + i of ours."""
+    n_features = _count(header, "max_feature_idx") + 1
+    n_outputs = _count(header, "num_tree_per_iteration")
+    if not 1 <= n_outputs <= _MAX_OUTPUTS:
+        raise ModelFileError(
+            f"num_tree_per_iteration in the LightGBM file must be 1 to {_MAX_OUTPUTS}, "
+            f"got {n_outputs}."
+        )
+    names = _names(header, n_features)
+    trees = [_tree(part, k, names) for k, part in enumerate(parts)]
+    flat: dict[str, Any] = {
+        name: np.concatenate([tree[name] for tree in trees]) if trees else np.empty(0)
+        for name in ("feature", "threshold", "left", "right", "missing_left", "value", "cover")
+    }
+    if "average_output" in header:  # boosting=rf
+        flat["value"] = flat["value"] / max(len(parts) // n_outputs, 1)
+    size = [len(tree["feature"]) for tree in trees]
+    objective = header.get("objective", "").split()
+    return Trees(
+        **flat,
+        tree_start=np.concatenate([[0], np.cumsum(size)]),
+        tree_output=np.arange(len(parts)) % n_outputs,
+        base=np.zeros(n_outputs),
+        link=_link(objective),
+        n_features=n_features,
+        classes=classes,
+        feature_names=names,
+    ), np.array([len(tree["feature"]) // 2 for tree in trees], dtype=np.int64)
+
+
+def _link(objective: list[str]) -> Link:
+    if objective[:1] == ["binary"] and "sigmoid:1" in objective:
+        return "logistic"
+    if objective[:1] == ["cross_entropy"]:
+        return "logistic"
+    return "softmax" if objective[:1] == ["multiclass"] else "identity"
+
+
+def _names(header: dict[str, str], n_features: int) -> list[str] | None:
+    names = header.get("feature_names", "").split(" ")
+    invented = [f"Column_{f}" for f in range(len(names))]
+    return names if len(names) == n_features and names != invented else None
+
+
+def _tree(part: dict[str, str], k: int, names: list[str] | None) -> dict[str, npt.NDArray[Any]]:
+    n_leaves = _count(part, "num_leaves")
+    value = _numbers(part, "leaf_value", n_leaves)
+    if part.get("is_linear", "0").strip() != "0":
+        raise UnsupportedModelError(
+            f"Tree {k} of this LightGBM model has linear leaves, which are no single value. "
+            f"Retrain with linear_tree=False."
+        )
+    n = n_leaves - 1
+    if n < 0:
+        raise ModelFileError(f"Tree {k} of the LightGBM file has no leaves.")
+    feature, left, right, kind = (
+        _integers(part, name, n)
+        for name in ("split_feature", "left_child", "right_child", "decision_type")
+    )
+    threshold = _numbers(part, "threshold", n)
+    _refuse(kind, feature, k, names)
+    missing_nan = (kind >> 2) & 3 == _MISSING_NAN
+    missing_left = np.where(missing_nan, kind & _DEFAULT_LEFT != 0, threshold >= 0)
+    leaves = np.full(n_leaves, LEAF)
+    nothing = np.zeros(n_leaves)
+    cover = [
+        _numbers(part, name, size, optional=True)
+        for name, size in (("internal_count", n), ("leaf_count", n_leaves))
+    ]
+    return {
+        "feature": np.concatenate([feature, leaves]),
+        "threshold": np.concatenate([_strictly_below(threshold), nothing]),
+        "left": np.concatenate([np.where(left < 0, n + ~left, left), leaves]),
+        "right": np.concatenate([np.where(right < 0, n + ~right, right), leaves]),
+        "missing_left": np.concatenate([missing_left, leaves == 0]),
+        "value": np.concatenate([np.zeros(n), value]),
+        "cover": np.concatenate(cover),
+    }
+
+
+def _strictly_below(threshold: FloatArray) -> FloatArray:
+    """Thresholds t' with ``x < t'`` where LightGBM's ``x <= t`` holds, x near zero being zero."""
+    strict = np.nextafter(threshold, np.inf)
+    strict = np.where((threshold >= 0) & (threshold <= _ZERO), np.nextafter(_ZERO, np.inf), strict)
+    return np.where((threshold < 0) & (threshold >= -_ZERO), -_ZERO, strict)
+
+
+def _refuse(
+    kind: npt.NDArray[np.int64], feature: npt.NDArray[np.int64], k: int, names: list[str] | None
+) -> None:
+    category = np.flatnonzero(kind & _CATEGORY)
+    if len(category):
+        f = int(feature[category[0]])
+        column = names[f] if names is not None and 0 <= f < len(names) else f
+        raise UnsupportedModelError(
+            f"Tree {k}, node {category[0]} of this LightGBM model splits on categories, which "
+            f"load_model cannot read. Retrain without categorical_feature, or one-hot encode "
+            f"column {column!r}."
+        )
+    zero = np.flatnonzero((kind >> 2) & 3 == _MISSING_ZERO)
+    if len(zero):
+        raise UnsupportedModelError(
+            f"Tree {k}, node {zero[0]} of this LightGBM model takes zeros for missing values "
+            f"(zero_as_missing=True). Retrain with zero_as_missing=False and NaN for missing "
+            f"values."
+        )
+
+
+def _count(pairs: dict[str, str], name: str) -> int:
+    given = pairs.get(name, "").strip()
+    if not given.isascii() or not given.isdigit() or len(given) > 9:
+        raise ModelFileError(f"{name} in the LightGBM file must be a count, got {given[:40]!r}.")
+    return int(given)
+
+
+def _numbers(pairs: dict[str, str], name: str, size: int, *, optional: bool = False) -> FloatArray:
+    given = pairs.get(name, "").split()
+    if optional and len(given) != size:
+        return np.zeros(size)
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except ValueError:
+        raise ModelFileError(f"{name} in the LightGBM file must hold numbers.") from None
+    if len(numbers) != size:
+        raise ModelFileError(f"{name} in the LightGBM file has {len(numbers)} entries, not {size}.")
+    return numbers
+
+
+def _integers(pairs: dict[str, str], name: str, size: int) -> npt.NDArray[np.int64]:
+    numbers = _numbers(pairs, name, size)
+    if not np.all(np.abs(numbers) < 2**31) or np.any(numbers != np.trunc(numbers)):
+        raise ModelFileError(f"{name} in the LightGBM file must hold whole numbers.")
+    return numbers.astype(np.int64)

@@ -1,0 +1,385 @@
+"""XGBoost: boosters, scikit-learn wrappers, and documents read from .json and .ubj files."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FloatArray
+from hardwood.errors import ModelFileError, UnsupportedModelError
+from hardwood.model import file, ubjson
+from hardwood.model.load.gate import Witness
+from hardwood.model.trees import LEAF, Trees
+
+_MAX_OUTPUTS = 100_000
+
+# How the margin of a one-output objective starts from its base score.
+_LOGIT = ("binary:logistic", "reg:logistic")
+_LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+_AS_IS = (
+    *("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror"),
+    *(
+        "reg:quantileerror",
+        "reg:linear",
+        "binary:hinge",
+        "binary:logitraw",
+        "rank:pairwise",
+        "rank:ndcg",
+        "rank:map",
+    ),
+)
+_MANY = ("multi:softprob", "multi:softmax")
+
+
+def speaks(source: Any) -> bool:
+    """Whether this file can read the object; xgboost itself is not imported to find out."""
+    return type(source).__module__.split(".")[0] == "xgboost"
+
+
+def speaks_document(document: dict[str, Any]) -> bool:
+    """Whether a document is XGBoost's."""
+    return "learner" in document
+
+
+def load(source: Any) -> tuple[Trees, Witness]:
+    """Read a Booster or a wrapper; a wrapper predicts with its best iteration, and so do we."""
+    booster, name = source, type(source).__name__
+    classes, n_rounds = None, 0
+    if hasattr(source, "get_booster"):
+        booster = source.get_booster()
+        missing = source.missing
+        if not (isinstance(missing, float) and math.isnan(missing)):
+            raise UnsupportedModelError(
+                f"This {name} takes missing={missing!r} for a missing value. Replace it by NaN in "
+                f"the data and set missing=nan."
+            )
+        classes = getattr(source, "classes_", None)
+        n_rounds = _best_rounds(booster.attributes())
+    elif not hasattr(booster, "save_raw"):
+        raise UnsupportedModelError(f"load_model cannot read xgboost's {name}; pass the model.")
+    document = ubjson.decode(bytes(booster.save_raw("ubj")))
+    trees, node_ids = _read(document, n_rounds, classes)
+    return trees, _witness(booster, name, trees, node_ids, n_rounds)
+
+
+def load_document(document: dict[str, Any]) -> Trees:
+    """Read a file's document; one that a wrapper saved is cut at its best iteration, as there."""
+    attributes = _get(_get(document, "learner", dict), "attributes", dict, {})
+    n_rounds = _best_rounds(attributes) if "scikit_learn" in attributes else 0
+    return _read(document, n_rounds)[0]
+
+
+def _best_rounds(attributes: dict[str, Any]) -> int:
+    """Rounds up to the best one, 0 if early stopping named none."""
+    best = attributes.get("best_iteration")
+    return 0 if best is None else _integer("best_iteration", best) + 1
+
+
+def _read(
+    document: dict[str, Any], n_rounds: int, classes: Any = None
+) -> tuple[Trees, list[npt.NDArray[np.int64] | None]]:
+    """Trees, and for each tree with deleted nodes the ids that xgboost gives the other ones."""
+    learner = _get(document, "learner", dict)
+    booster = _get(learner, "gradient_booster", dict)
+    kind = booster.get("name")
+    weight = None
+    if kind == "dart":
+        weight = _array(booster, "weight_drop", np.float32)
+        booster = _get(booster, "gbtree", dict)
+    elif kind != "gbtree":
+        raise UnsupportedModelError(
+            f'This XGBoost model has booster="{kind}", which is not made of trees; retrain with '
+            f'booster="gbtree".'
+        )
+    model = _get(booster, "model", dict)
+    parameters = _get(learner, "learner_model_param", dict)
+    n_features = _integer("num_feature", parameters.get("num_feature"))
+    n_outputs = max(_integer("num_class", parameters.get("num_class")), 1)
+    n_targets = _integer("num_target", parameters.get("num_target", "1"))
+    if n_targets > 1:
+        raise UnsupportedModelError(
+            f"This XGBoost model predicts {n_targets} targets at once; train one model per target."
+        )
+    if n_outputs > _MAX_OUTPUTS:
+        raise ModelFileError(f"num_class must be at most {_MAX_OUTPUTS}, got {n_outputs}.")
+    objective = _get(_get(learner, "objective", dict), "name", str)
+    parts = _get(model, "trees", list)
+    output = _array(model, "tree_info", np.int32, len(parts))
+    if n_rounds:
+        n_kept = _trees_in_rounds(model, n_rounds, n_outputs, len(parts))
+        parts, output = parts[:n_kept], output[:n_kept]
+    names = _names(learner)
+    tables, node_ids = _tables(parts, output, _base(objective, parameters, n_outputs), names)
+    if weight is not None:
+        tables = _weighted(tables, weight)
+    note = _get(learner, "attributes", dict, {}).get(file.NOTE)
+    if note is not None and weight is None and not n_rounds:
+        restored = file.restore(tables, _check_type(file.NOTE, note, str), n_features)
+        if restored is not None:
+            return restored, node_ids
+    leaf = tables.leaf
+    trees = Trees(
+        feature=tables.feature,
+        threshold=np.where(leaf, np.float32(0), tables.condition),
+        left=tables.left,
+        right=tables.right,
+        missing_left=tables.missing_left,
+        value=np.where(leaf, tables.condition, np.float32(0)),
+        tree_start=tables.tree_start,
+        tree_output=tables.tree_output,
+        base=tables.base,
+        link="softmax" if n_outputs > 1 else "logistic" if objective in _LOGIT else "identity",
+        n_features=n_features,
+        classes=classes,
+        feature_names=names if names and len(names) == n_features else None,
+        gain=tables.gain,
+        cover=tables.cover,
+    )
+    return trees, node_ids
+
+
+def _base(objective: str, parameters: dict[str, Any], n_outputs: int) -> npt.NDArray[np.float32]:
+    """Where the margin starts; XGBoost keeps it in the space of the labels."""
+    text = str(parameters.get("base_score"))
+    try:
+        given = np.array([float(part) for part in text.strip("[]").split(",")], dtype=np.float32)
+    except ValueError:
+        raise ModelFileError(f"base_score must be a number or a list, got {text!r}.") from None
+    if len(given) not in (1, n_outputs):
+        raise ModelFileError(
+            f"base_score has {len(given)} entries but the model has {n_outputs} outputs."
+        )
+    one = np.float32(1)
+    with np.errstate(divide="ignore", over="ignore"):
+        if objective in _LOGIT:
+            given = np.array([-_core.log_float32(one / p - one) for p in given], dtype=np.float32)
+        elif objective in _LOG:
+            given = np.array([_core.log_float32(p) for p in given], dtype=np.float32)
+        elif objective not in _AS_IS + _MANY:
+            raise UnsupportedModelError(
+                f'This XGBoost model has objective="{objective}", which load_model does not know; '
+                f"it knows {', '.join((*_LOGIT, *_MANY, *_AS_IS, *_LOG))}."
+            )
+    return np.broadcast_to(given, n_outputs).copy()
+
+
+def _trees_in_rounds(model: dict[str, Any], n_rounds: int, n_outputs: int, n_trees: int) -> int:
+    if "iteration_indptr" in model:
+        ends = _array(model, "iteration_indptr", np.int64)
+        if n_rounds < len(ends):
+            return min(max(int(ends[n_rounds]), 0), n_trees)
+        return n_trees
+    parameters = _get(model, "gbtree_model_param", dict)
+    n_parallel = _integer("num_parallel_tree", parameters.get("num_parallel_tree", "1"))
+    return min(n_rounds * n_outputs * max(n_parallel, 1), n_trees)
+
+
+def _names(learner: dict[str, Any]) -> list[str]:
+    names = _get(learner, "feature_names", list, [])
+    return [_check_type("feature_names", name, str) for name in names]
+
+
+def _tables(
+    parts: list[Any],
+    output: npt.NDArray[np.int32],
+    base: npt.NDArray[np.float32],
+    names: list[str],
+) -> tuple[file.Tables, list[npt.NDArray[np.int64] | None]]:
+    columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
+    node_ids: list[npt.NDArray[np.int64] | None] = []
+    for k, part in enumerate(parts):
+        tree = _check_type(f"tree {k}", part, dict)
+        size = len(_array(tree, "left_children", np.int32))
+        arrays = {name: _array(tree, name, dtype, size) for name, dtype in _COLUMNS.items()}
+        parameters = _get(tree, "tree_param", dict, {})
+        if _integer("size_leaf_vector", parameters.get("size_leaf_vector", "1")) > 1:
+            raise UnsupportedModelError(
+                f"Tree {k} of this XGBoost model has several values a leaf; retrain with "
+                f'multi_strategy="one_output_per_tree".'
+            )
+        kept = None
+        if _integer("num_deleted", parameters.get("num_deleted", "0")):
+            kept = _reached(arrays["left_children"], arrays["right_children"])
+            arrays = _compact(arrays, kept)
+        _refuse_categories(tree, arrays, k, names)
+        node_ids.append(kept)
+        for name, array in arrays.items():
+            columns[name].append(array)
+    size_of = [len(array) for array in columns["left_children"]]
+    flat = {
+        name: np.concatenate(arrays) if arrays else np.empty(0, _COLUMNS[name])
+        for name, arrays in columns.items()
+    }
+    leaf = flat["left_children"] == LEAF
+    tables = file.Tables(
+        feature=np.where(leaf, LEAF, flat["split_indices"]).astype(np.int32),
+        left=flat["left_children"],
+        right=flat["right_children"],
+        missing_left=(flat["default_left"] != 0) & ~leaf,
+        condition=flat["split_conditions"],
+        gain=flat["loss_changes"],
+        cover=flat["sum_hessian"],
+        tree_start=np.concatenate([[0], np.cumsum(size_of)]).astype(np.int64),
+        tree_output=output,
+        base=base,
+    )
+    negative = np.flatnonzero(~leaf & (tables.feature < 0))
+    if len(negative):
+        raise ModelFileError(f"Node {negative[0]} splits on feature {tables.feature[negative[0]]}.")
+    return tables, node_ids
+
+
+_COLUMNS: dict[str, Any] = {
+    "left_children": np.int32,
+    "right_children": np.int32,
+    "split_indices": np.int32,
+    "split_conditions": np.float32,
+    "default_left": np.uint8,
+    "loss_changes": np.float32,
+    "sum_hessian": np.float32,
+}
+
+
+def _refuse_categories(
+    tree: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], k: int, names: list[str]
+) -> None:
+    if len(_array(tree, "categories_nodes", np.int32, None, ())) == 0:
+        return
+    node = int(_array(tree, "categories_nodes", np.int32)[0])
+    feature = _array(tree, "split_indices", np.int32)
+    column = ""
+    if 0 <= node < len(feature) and 0 <= feature[node]:
+        f = int(feature[node])
+        column = (
+            f", or one-hot encode column {names[f]!r}"
+            if f < len(names)
+            else (f", or one-hot encode column {f}")
+        )
+    raise UnsupportedModelError(
+        f"Tree {k}, node {node} of this XGBoost model splits on categories, which load_model "
+        f"cannot read. Retrain with enable_categorical=False{column}."
+    )
+
+
+def _reached(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Nodes that a path leads to: pruning leaves deleted ones behind."""
+    seen = np.zeros(len(left), dtype=bool)
+    level = np.zeros(min(len(left), 1), dtype=np.int64)
+    while len(level):
+        seen[level] = True
+        split = level[left[level] != LEAF]
+        level = np.concatenate([left[split], right[split]]).astype(np.int64)
+        if np.any((level < 0) | (level >= len(left))) or seen[level].any():
+            raise ModelFileError("A tree's children do not form a tree.")
+        level = np.unique(level)
+    return np.flatnonzero(seen)
+
+
+def _compact(
+    arrays: dict[str, npt.NDArray[Any]], kept: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[Any]]:
+    place = np.full(len(arrays["left_children"]) + 1, LEAF, dtype=np.int32)  # LEAF finds the last
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    compact = {name: array[kept] for name, array in arrays.items()}
+    for name in ("left_children", "right_children"):
+        compact[name] = place[np.where(compact["left_children"] == LEAF, LEAF, compact[name])]
+    return compact
+
+
+def _weighted(tables: file.Tables, weight: npt.NDArray[np.float32]) -> file.Tables:
+    """DART: a leaf counts its value times the weight of its tree, rounded to float32."""
+    size = np.diff(tables.tree_start)
+    if len(weight) < len(size):
+        raise ModelFileError(f"weight_drop has {len(weight)} entries for {len(size)} trees.")
+    scaled = np.where(
+        tables.leaf, tables.condition * np.repeat(weight[: len(size)], size), tables.condition
+    )
+    return file.Tables(**{**vars(tables), "condition": scaled})
+
+
+def _witness(
+    booster: Any,
+    name: str,
+    trees: Trees,
+    node_ids: list[npt.NDArray[np.int64] | None],
+    n_rounds: int,
+) -> Witness:
+    import xgboost
+
+    def ask(X: FloatArray, dtype: Any, **what: bool) -> npt.NDArray[Any]:
+        # Not inplace_predict: with DART, it rounds differently.
+        given = booster.predict(
+            xgboost.DMatrix(X), iteration_range=(0, n_rounds), validate_features=False, **what
+        )
+        return np.asarray(given, dtype=dtype).reshape(len(X), -1)
+
+    def margin(X: FloatArray) -> FloatArray:
+        return ask(X, np.float64, output_margin=True)
+
+    def leaf(X: FloatArray) -> npt.NDArray[np.int64]:
+        found = ask(X, np.int64, pred_leaf=True)
+        for k, ids in enumerate(node_ids):
+            if ids is not None:
+                found[:, k] = np.searchsorted(ids, found[:, k])
+        return found
+
+    # Our own files can join several of xgboost's trees into one: leaves are not one to one then.
+    return Witness(name, margin, leaf if len(node_ids) == trees.n_trees else None)
+
+
+def _check_type(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ModelFileError(
+            f"{name} in the XGBoost file must be {kind.__name__}, got {type(value).__name__}."
+        )
+    return value
+
+
+def _get(mapping: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    value = mapping.get(name, default)
+    if kind is list and isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    return _check_type(name, value, kind)
+
+
+def _integer(name: str, given: Any) -> int:
+    try:
+        number = int(given) if isinstance(given, str) and len(given) < 12 else None
+    except ValueError:
+        number = None
+    if number is None or not 0 <= number < 2**31:
+        shown = repr(given)[:40]
+        raise ModelFileError(f"{name} in the XGBoost file must be a count, got {shown}.")
+    return number
+
+
+def _array(
+    mapping: dict[str, Any], name: str, dtype: Any, size: int | None = None, default: Any = None
+) -> npt.NDArray[Any]:
+    """A one-dimensional array of numbers that the dtype can hold."""
+    given = mapping.get(name, default)
+    exact: npt.NDArray[Any] | None = given
+    if not isinstance(given, np.ndarray) or given.dtype != dtype:
+        exact = _converted(given, dtype)
+    if exact is None:
+        raise ModelFileError(
+            f"{name} in the XGBoost file must be a list of {np.dtype(dtype).name}."
+        )
+    if size is not None and len(exact) != size:
+        raise ModelFileError(f"{name} in the XGBoost file has {len(exact)} entries, not {size}.")
+    return exact
+
+
+def _converted(given: Any, dtype: Any) -> npt.NDArray[Any] | None:
+    """The numbers in the dtype; None if they are no numbers or it cannot hold them."""
+    try:
+        array = np.asarray(given)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "buif"):
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            exact = array.astype(dtype)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return exact if np.dtype(dtype).kind == "f" or np.array_equal(exact, array) else None

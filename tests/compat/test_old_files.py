@@ -1,0 +1,39 @@
+"""Files of every format of ours, and of several versions of the others, stay loadable.
+
+``files/expected.json`` holds rows and, for every file, the margins that the library which wrote it
+gave for them. A new format adds files and takes none away.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hardwood as hw
+
+FILES = Path(__file__).parent / "files"
+EXPECTED = json.loads((FILES / "expected.json").read_text())
+ROWS = np.array(EXPECTED["rows"], dtype=np.float64)
+
+
+@pytest.mark.parametrize("name", EXPECTED["margins"])
+def test_an_old_file_says_what_it_always_said(name):
+    trees = hw.load_model(FILES / name)
+    expected = np.array(EXPECTED["margins"][name])
+    # CatBoost adds in an order of its own; all others as we do.
+    tolerance = 1e-15 if name.startswith("catboost") else 0
+    np.testing.assert_allclose(trees.margin(ROWS), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [n for n in EXPECTED["margins"] if n.startswith("hardwood")])
+def test_an_old_file_of_ours_keeps_its_note(name):
+    trees = hw.load_model(FILES / name)
+    assert trees.metadata == {"parameters": {"max_depth": 2}, "threat": hw.Threat(0.1)}
+    assert trees.feature_names == ["a", "b", "c"]
+    if "logistic" in name:
+        assert trees.classes.tolist() == ["no", "yes"]
+
+
+def test_no_file_is_forgotten():
+    assert {path.name for path in FILES.iterdir()} == {*EXPECTED["margins"], "expected.json"}
