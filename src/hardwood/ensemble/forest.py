@@ -116,7 +116,7 @@ def train_newton_forest(
         trees, _ = table.grow(
             gradient,
             hessian,
-            weight=counts * (1.0 if weight is None else weight),
+            weight=(counts * (1.0 if weight is None else weight)).astype(np.float32),
             rows=(counts > 0).astype(np.uint8),
             features=features,
             monotonic=monotonic,

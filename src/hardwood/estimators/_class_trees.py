@@ -118,7 +118,8 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        probability = inverse_link(self.trees_.link, self._margin(X))
+        margin = self._margin(X)
+        probability = inverse_link(self.trees_.link, margin)
         if probability.shape[1] == 1:
             return np.hstack([1 - probability, probability])
         return probability

@@ -120,16 +120,17 @@ def test_more_rows_than_there_are_cannot_be_drawn(breast_cancer):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_monotone_in_every_tree_and_in_the_forest(breast_cancer, criterion):
     X, y = breast_cancer
+    large = (7, 20, 27)  # features that tell the classes apart, the second class being small there
     sign = np.zeros(X.shape[1], dtype=int)
-    sign[:3] = (-1, -1, 1)
+    sign[list(large)] = -1
     model = forest(criterion=criterion, monotonic_cst=sign, max_features=0.5).fit(X, y)
-    rows = X[:50].copy()
-    for feature in range(3):
-        rising = np.repeat(rows, 21, axis=0)
-        rising[:, feature] = np.tile(np.linspace(0, 1, 21), len(rows))
-        steps = np.diff(model.decision_function(rising).reshape(-1, 21), axis=1)
-        assert np.all(sign[feature] * steps >= -1e-6)
-        assert np.any(steps != 0)
+    steps = []
+    for feature in large:
+        rising = np.repeat(X[:50], 21, axis=0)
+        rising[:, feature] = np.tile(np.linspace(0, 1, 21), 50)
+        steps.append(np.diff(model.decision_function(rising).reshape(-1, 21), axis=1))
+    assert np.max(steps) <= 1e-6  # sums of float32 shares round
+    assert np.min(steps) < -0.01
 
 
 def test_the_paper_inner_needs_two_classes():
