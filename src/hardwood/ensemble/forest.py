@@ -54,7 +54,9 @@ def train_share_forest(
         counts = draw.counts(seed)
         drawn = np.flatnonzero(counts)
         # A row drawn twice weighs twice; the core sees only the rows that were drawn.
-        drawn_weight = counts[drawn] * (1.0 if weight is None else weight[drawn])
+        drawn_weight: FloatArray = counts[drawn].astype(np.float64)
+        if weight is not None:
+            drawn_weight *= weight[drawn]
         return grow_class_tree(
             X[drawn],
             label[drawn],

@@ -20,7 +20,7 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
     """Base of the classifiers that grow class trees; parameters are those of the single tree."""
 
     criterion: str
-    inner: str
+    inner: str | None
     candidates: str
     max_depth: int | None
     max_leaf_nodes: int | None

@@ -225,12 +225,12 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         return self
 
     def _draw(self, n_rows: int) -> Draw:
-        if isinstance(self.max_samples, Integral) and self.max_samples > n_rows:
+        n_drawn = n_rows if self.max_samples is None else count_of(self.max_samples, n_rows)
+        if n_drawn > n_rows:
             raise ValueError(
                 f"max_samples must be at most the number of rows with weight, {n_rows}, got "
                 f"max_samples={self.max_samples}."
             )
-        n_drawn = n_rows if self.max_samples is None else count_of(self.max_samples, n_rows)
         if self.oob_score and not self.bootstrap and n_drawn == n_rows:
             raise ValueError(
                 "oob_score needs rows that a tree did not see; use bootstrap=True or a max_samples "
