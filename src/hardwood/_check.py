@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -83,7 +82,7 @@ def targets(y: Any) -> npt.NDArray[np.float32]:
 
 def finite_float32(table: Any) -> None:
     """Refuse infinite values and values that float32 would turn into infinity."""
-    if issparse(table):
+    if hasattr(table, "tocsr"):  # sparse; asked without importing scipy
         finite_float32(table.data[None, :])
         return
     with np.errstate(invalid="ignore"):

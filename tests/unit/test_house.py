@@ -16,12 +16,15 @@ CORE = ROOT / "cpp" / "hardwood"
 
 # Rooms that speak to the core, and what each C++ room may include beside itself.
 SPEAK_TO_THE_CORE = {"threat", "bins", "grow", "model", "attack", "verify"}
-FOUNDATION = {"types", "threat", "box", "parallel"}
+FOUNDATION = {"types", "threat", "box", "parallel", "ambiguity", "buffer", "simd"}
 INCLUDES = {
     "types": set(),
     "parallel": set(),
     "threat": {"types"},
     "box": {"types", "threat"},
+    "ambiguity": {"box", "threat"},
+    "buffer": set(),
+    "simd": {"types"},
     "bins": FOUNDATION,
     "model": FOUNDATION,
     "grow": FOUNDATION | {"bins", "model"},

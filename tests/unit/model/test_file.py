@@ -27,7 +27,6 @@ KINDS = {
     "shares": {"n_outputs": 3, "n_values": 3, "link": "share"},
     "binary shares": {"n_outputs": 2, "n_values": 2, "link": "share", "classes": [False, True]},
     "doubles": {"dtype": "f8", "n_outputs": 2, "n_values": 2, "link": "share"},
-    "no trees": {"n_trees": 0, "link": "logistic", "base": [0.25]},
     "single leaves": {"depth": 0},
 }
 
@@ -174,7 +173,7 @@ CHANGES = {
     "note classes": (edit_note("classes", {"dtype": "object", "values": [[]]}), "cannot be read"),
     "note many classes": (
         edit_note("classes", {"dtype": "int64", "values": [1, 2, 3]}),
-        "3 entries",
+        r"classes has shape \(3,\) but the model tells 2",
     ),
     "note big class": (edit_note("classes", {"dtype": "int8", "values": [1, 999]}), "do not fit"),
     "note names": (edit_note("feature_names", [1, 2, 3, 4]), "must be str, got int"),
