@@ -13,37 +13,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 256;
 
-/// The smallest step whose ball, in floating point, contains z: x + step >= z and x - step <= z.
-double step_between(double x, double z) {
-  double step = std::abs(z - x);
-  while (z > x ? x + step < z : x - step > z) step = std::nextafter(step, kInfinity);
-  return step;
-}
-
-/// Steps summed up in one norm; `total` grows with every step, so a search may stop early.
-struct Length {
-  Norm norm;
-  double total = 0;
-
-  void add(double step) {
-    switch (norm) {
-      case Norm::kInf:
-        total = std::max(total, step);
-        break;
-      case Norm::kOne:
-        total += step;
-        break;
-      case Norm::kTwo:
-        total += step * step;
-        break;
-      case Norm::kZero:
-        total += 1;
-        break;
-    }
-  }
-  double value() const { return norm == Norm::kTwo ? std::sqrt(total) : total; }
-};
-
 class TreeSearch {
  public:
   TreeSearch(const model::Trees& trees, const Budget& budget)

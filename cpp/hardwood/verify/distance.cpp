@@ -1,0 +1,351 @@
+#include "hardwood/verify/distance.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "hardwood/parallel.hpp"
+#include "hardwood/verify/search.hpp"
+
+namespace hardwood::verify {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kSample = 64;   // radii of which the plain bound tries some
+constexpr int kPlainHalvings = 5;     // of the bracket that the sample leaves
+constexpr double kFirstGrowth = 1.1;  // of the radius, squared from one decision to the next
+
+Clock::Time after(Clock::Time start, double seconds) {
+  using Seconds = std::chrono::duration<double>;
+  const Seconds most = std::chrono::duration_cast<Seconds>(Clock::Time::max() - start) / 2;
+  return start + std::chrono::duration_cast<Clock::Time::duration>(std::min(Seconds(seconds), most));
+}
+
+/// What one thread needs; memory is kept from row to row.
+struct Workspace {
+  explicit Workspace(const Ensemble& ensemble) : builder(ensemble) {}
+
+  CutBuilder builder;
+  Cut cut;
+  State root;
+  State state;
+  std::vector<Cells> cells;
+};
+
+/// All questions about one row.
+class RowSearch {
+ public:
+  RowSearch(const Ensemble& ensemble, std::span<const double> x, std::int32_t y,
+            const Budget& budget, const Clock& clock, Workspace& work)
+      : ensemble_(ensemble),
+        budget_(budget),
+        clock_(clock),
+        ball_(ensemble, x, budget),
+        search_(ensemble, ball_, y, clock),
+        work_(work) {
+    for (const Question& question : ensemble.questions(y)) {
+      asked_.push_back({question, ensemble.members(question), 0});
+      asked_.back().margin = plain(asked_.back(), 0);
+    }
+    // The nearest rival first: its example is the bar for the others.
+    std::ranges::stable_sort(asked_, std::greater<>{}, &Asked::margin);
+  }
+
+  void distance() {
+    if (!wrong_already()) {
+      double lower = kInfinity;
+      for (const Asked& asked : asked_) lower = std::min(lower, nearest(asked, lower));
+      lower_ = std::min(lower, upper_);
+      if (lower_ == upper_) ending_ = Answer::kNone;
+    }
+  }
+
+  void decision() {
+    if (wrong_already()) return;
+    lower_ = kInfinity;
+    for (const Asked& asked : asked_) {
+      const Answer answer = decide_all(asked);
+      if (answer == Answer::kFound) {
+        lower_ = 0;
+        ending_ = Answer::kNone;
+        return;
+      }
+      if (answer != Answer::kNone) lower_ = 0;
+    }
+  }
+
+  double lower() const { return lower_; }
+  double upper() const { return upper_; }
+  Answer ending() const { return ending_; }
+
+  void example(std::span<double> x_adv) const {
+    if (upper_ == kInfinity) {
+      std::ranges::fill(x_adv, std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+    for (std::size_t f = 0; f < x_adv.size(); ++f) {
+      const bool moved = example_[f] != ball_.home()[f];
+      x_adv[f] = moved ? ball_.nearest(f, example_[f]) : ball_.x()[f];
+    }
+  }
+
+ private:
+  struct Asked {
+    Question question;
+    std::vector<Ensemble::Member> members;
+    double margin;
+  };
+
+  bool wrong_already() {
+    example_.assign(ball_.home().begin(), ball_.home().end());
+    if (!search_.fools(example_)) return false;
+    lower_ = upper_ = 0;
+    return true;
+  }
+
+  double plain(const Asked& asked, double radius) {
+    ball_.cells_within(radius, work_.cells);
+    return plain_bound(ensemble_, asked.members,
+                       ensemble_.base(asked.question.plus) - ensemble_.base(asked.question.minus),
+                       work_.cells);
+  }
+  /// Whether already the plain bound proves that nothing within the radius fools the model.
+  bool plainly_safe(const Asked& asked, double radius) {
+    return plain(asked, radius) < ensemble_.needed(asked.question, ensemble_.largest_error());
+  }
+
+  /// Make a cut with a fresh state; false if the plain bound proves it empty.
+  bool build(const Asked& asked, double radius) {
+    work_.builder.build(ball_, asked.question, asked.members, radius, work_.cut);
+    if (work_.cut.empty) return false;
+    messages_.start(work_.cut, work_.root);
+    return true;
+  }
+
+  void keep_example() {
+    Length length{budget_.norm};
+    for (std::size_t f = 0; f < search_.found().size(); ++f) {
+      const std::int32_t cell = search_.found()[f];
+      if (cell != ball_.home()[f]) length.add(ball_.step(f, cell));
+    }
+    if (length.value() >= upper_) return;
+    upper_ = length.value();
+    example_ = search_.found();
+  }
+
+  void note(Answer answer) {
+    if (answer == Answer::kTime || answer == Answer::kRounding) ending_ = answer;
+  }
+
+  Answer decide_all(const Asked& asked) {
+    if (plainly_safe(asked, kInfinity) || !build(asked, kInfinity)) return Answer::kNone;
+    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
+    if (answer == Answer::kFound) keep_example();
+    note(answer);
+    return answer;
+  }
+
+  double nearest(const Asked& asked, double other_lower);
+  double plain_radius(const Asked& asked, double& unsafe);
+  bool gallop(const Asked& asked, double radius, double& proven);
+  void bisect(double& proven);
+  double finish(const Asked& asked, double proven);
+
+  const Ensemble& ensemble_;
+  const Budget& budget_;
+  const Clock& clock_;
+  Ball ball_;
+  Search search_;
+  Messages messages_;
+  Workspace& work_;
+  std::vector<Asked> asked_;
+  Point example_;
+  double lower_ = 0;
+  double upper_ = kInfinity;
+  Answer ending_ = Answer::kNone;
+};
+
+/// A lower bound for one question; finds examples that are nearer than upper_ on the way.
+double RowSearch::nearest(const Asked& asked, double other_lower) {
+  double proven = -1;
+  if (clock_.over()) {
+    ending_ = Answer::kTime;
+    const double hope = std::min(other_lower, upper_);
+    return hope < kInfinity && plainly_safe(asked, hope) ? hope : 0;
+  }
+  if (upper_ < kInfinity) {
+    const double radius = ball_.step_below(upper_);
+    if (plainly_safe(asked, radius) || !build(asked, radius)) return upper_;
+    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kRoot);
+    if (answer == Answer::kNone) return upper_;
+    note(answer);
+    double unsafe = radius;
+    proven = plain_radius(asked, unsafe);
+    if (answer == Answer::kFound) {
+      keep_example();
+      bisect(proven);
+    }
+    return finish(asked, proven);
+  }
+  double unsafe = kInfinity;
+  proven = plain_radius(asked, unsafe);
+  if (proven == kInfinity || !gallop(asked, unsafe, proven)) return std::max(proven, 0.0);
+  bisect(proven);
+  return finish(asked, proven);
+}
+
+/// The largest radius that the plain bound was seen to prove, and the smallest it was not.
+double RowSearch::plain_radius(const Asked& asked, double& unsafe) {
+  if (unsafe == kInfinity && plainly_safe(asked, kInfinity)) return kInfinity;
+  std::vector<double> radii;
+  const std::size_t stride = std::max<std::size_t>(ball_.steps().size() / (4 * kSample), 1);
+  for (std::size_t i = 0; i < ball_.steps().size(); i += stride) {
+    if (ball_.steps()[i] < unsafe) radii.push_back(ball_.steps()[i]);
+  }
+  std::ranges::sort(radii);
+  double safe = -1;
+  for (std::size_t i = 1; i <= 2 * radii.size(); i *= 2) {
+    const double radius = radii[std::min(i, radii.size()) - 1];
+    if (!plainly_safe(asked, radius)) {
+      unsafe = radius;
+      break;
+    }
+    safe = radius;
+  }
+  if (unsafe == kInfinity) return safe;
+  for (int i = 0; i < kPlainHalvings && !clock_.over(); ++i) {
+    const double middle = (std::max(safe, 0.0) + unsafe) / 2;
+    (plainly_safe(asked, middle) ? safe : unsafe) = middle;
+  }
+  return safe;
+}
+
+/// Grow the ball until it holds an example or nothing remains to grow into; false if the question
+/// is answered (or the clock stopped) before there is one. `proven` grows on the way.
+bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
+  double growth = kFirstGrowth;
+  const double largest = ball_.step_below(kInfinity);
+  while (true) {
+    const bool last = radius >= largest;
+    Answer answer = Answer::kNone;
+    if (build(asked, radius)) {
+      answer = search_.decide(work_.cut, work_.root, last ? Effort::kFull : Effort::kRoot);
+    }
+    note(answer);
+    if (answer == Answer::kFound) {
+      keep_example();
+      if (last) {  // a full search spends its state
+        build(asked, upper_);
+      }
+      return true;
+    }
+    if (answer == Answer::kTime || answer == Answer::kRounding) return false;
+    if (answer == Answer::kNone) {
+      proven = radius;
+      if (last) {
+        proven = kInfinity;
+        return false;
+      }
+    }
+    radius *= growth;
+    growth *= growth;
+  }
+}
+
+/// Narrow the bracket between what is proven and the example by root decisions inside one cut.
+void RowSearch::bisect(double& proven) {
+  const Cut& cut = work_.cut;
+  std::vector<double> radii;
+  for (const double step : cut.step) {
+    if (step > proven && step < upper_) radii.push_back(step);
+  }
+  std::ranges::sort(radii);
+  radii.erase(std::unique(radii.begin(), radii.end()), radii.end());
+  std::size_t first = 0;
+  std::size_t end = radii.size();
+  while (first < end && !clock_.over()) {
+    const std::size_t middle = first + (end - first) / 2;
+    work_.state = work_.root;
+    Search::restrict(cut, work_.state, radii[middle]);
+    const Answer answer = work_.state.dead()
+                              ? Answer::kNone
+                              : search_.decide(cut, work_.state, Effort::kRoot);
+    note(answer);
+    if (answer == Answer::kFound) {
+      keep_example();
+      std::swap(work_.root, work_.state);
+      end = static_cast<std::size_t>(std::ranges::lower_bound(radii, upper_) - radii.begin());
+      continue;
+    }
+    if (answer == Answer::kNone) proven = radii[middle];
+    first = middle + 1;
+  }
+}
+
+/// Prove that nothing is nearer than the example, or find what is.
+double RowSearch::finish(const Asked& asked, double proven) {
+  while (!clock_.over()) {
+    double radius = -1;
+    for (const double step : work_.cut.step) {
+      if (step < upper_) radius = std::max(radius, step);
+    }
+    if (radius <= proven || !build(asked, radius)) return upper_;
+    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
+    if (answer == Answer::kNone) return upper_;
+    note(answer);
+    if (answer != Answer::kFound) break;
+    keep_example();
+  }
+  if (ending_ == Answer::kNone) ending_ = Answer::kTime;
+  return std::max(proven, 0.0);
+}
+
+template <class Ask>
+Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
+                       std::span<const std::int32_t> y, const Budget& budget, const Limits& limits,
+                       Watch& watch, Ask&& ask) {
+  const Ensemble ensemble(trees);
+  const Clock::Time start = std::chrono::steady_clock::now();
+  const Clock::Time deadline = after(start, limits.total_seconds);
+  Distances result{std::vector<double>(x.n_rows), std::vector<double>(x.n_rows),
+                   std::vector<std::uint8_t>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols)};
+  const Matrix<double> x_adv{result.x_adv.data(), x.n_rows, x.n_cols};
+  std::vector<std::unique_ptr<Workspace>> work(static_cast<std::size_t>(limits.n_threads));
+  parallel_for(x.n_rows, limits.n_threads, [&](std::size_t i, int thread) {
+    auto& mine = work[static_cast<std::size_t>(thread)];
+    if (!mine) mine = std::make_unique<Workspace>(ensemble);
+    const Clock::Time row_deadline =
+        std::min(deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
+    const Clock clock(row_deadline, watch.stop);
+    RowSearch row(ensemble, x.row(i), y[i], budget, clock, *mine);
+    ask(row);
+    result.lower[i] = row.lower();
+    result.upper[i] = row.upper();
+    row.example(x_adv.row(i));
+    Ending ending = Ending::kExact;
+    if (row.ending() == Answer::kRounding) ending = Ending::kRounding;
+    if (row.ending() == Answer::kTime) ending = watch.stop ? Ending::kStopped : Ending::kTime;
+    result.ending[i] = static_cast<std::uint8_t>(ending);
+    if (ending != Ending::kExact) ++watch.n_open;
+    ++watch.n_done;
+  });
+  return result;
+}
+
+}  // namespace
+
+Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                              std::span<const std::int32_t> y, const Budget& budget,
+                              const Limits& limits, Watch& watch) {
+  return for_each_row(trees, x, y, budget, limits, watch, [](RowSearch& row) { row.distance(); });
+}
+
+Distances any_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                          std::span<const std::int32_t> y, const Budget& budget,
+                          const Limits& limits, Watch& watch) {
+  return for_each_row(trees, x, y, budget, limits, watch, [](RowSearch& row) { row.decision(); });
+}
+
+}  // namespace hardwood::verify
