@@ -13,8 +13,8 @@ namespace hardwood::bind {
 namespace {
 
 /// The two questions about ensembles cross the border in the same way.
-void bind_ensemble(nb::module_& module, const char* name, decltype(verify::nearest_in_ensemble)* ask,
-                   const char* doc) {
+void bind_ensemble(nb::module_& module, const char* name,
+                   decltype(verify::nearest_in_ensemble)* ask, const char* doc) {
   module.def(
       name,
       [ask](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
@@ -29,7 +29,8 @@ void bind_ensemble(nb::module_& module, const char* name, decltype(verify::neare
           found = ask(trees.trees, matrix(x), span(y), budget, limits, watch);
         }
         return std::tuple(own(std::move(found.lower)), own(std::move(found.upper)),
-                          own(std::move(found.ending)), own(std::move(found.x_adv), x.shape(1)));
+                          own(std::move(found.ending)), own(std::move(found.x_adv), x.shape(1)),
+                          own(std::move(found.seconds)));
       },
       nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
       nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
@@ -75,10 +76,12 @@ void bind_verify(nb::module_& module) {
       .value("time", verify::Ending::kTime)
       .value("rounding", verify::Ending::kRounding)
       .value("stopped", verify::Ending::kStopped);
-  bind_ensemble(module, "nearest_in_ensemble", &verify::nearest_in_ensemble,
-                "Bounds on the smallest change that fools the model: lower, upper, ending, x_adv.");
-  bind_ensemble(module, "any_in_ensemble", &verify::any_in_ensemble,
-                "Whether any change within reach fools the model: lower, upper, ending, x_adv.");
+  bind_ensemble(
+      module, "nearest_in_ensemble", &verify::nearest_in_ensemble,
+      "Bounds on the smallest change that fools the model: lower, upper, ending, x_adv, seconds.");
+  bind_ensemble(
+      module, "any_in_ensemble", &verify::any_in_ensemble,
+      "Whether any change within reach fools the model: lower, upper, ending, x_adv, seconds.");
 }
 
 }  // namespace hardwood::bind

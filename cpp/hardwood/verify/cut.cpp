@@ -332,15 +332,16 @@ void CutBuilder::lay_out_link(const Table& table, std::size_t p, Cut& cut) {
         {static_cast<std::uint16_t>(key >> 16), static_cast<std::uint16_t>(key & 0xffff)});
   }
   for (const std::uint32_t key : key_) {
-    cut.id.push_back(static_cast<std::uint16_t>(std::ranges::lower_bound(distinct_, key) -
-                                                distinct_.begin()));
+    cut.id.push_back(
+        static_cast<std::uint16_t>(std::ranges::lower_bound(distinct_, key) - distinct_.begin()));
   }
   cut.links.push_back(link);
 }
 
 void CutBuilder::index_features(Cut& cut) {
   cut.link_start.assign(cut.n_features() + 1, 0);
-  for (const Cut::Link& link : cut.links) ++cut.link_start[static_cast<std::size_t>(link.feature) + 1];
+  for (const Cut::Link& link : cut.links)
+    ++cut.link_start[static_cast<std::size_t>(link.feature) + 1];
   accumulate(cut.link_start);
   cut.link_of.resize(cut.links.size());
   std::vector<std::int32_t> next(cut.link_start);

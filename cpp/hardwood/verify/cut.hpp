@@ -61,8 +61,8 @@ struct Cut {
   std::vector<std::int64_t> alone;       ///< value of the trees on this feature only, per cell
   std::vector<std::uint8_t> alone_ends;  ///< whether one of them tells a cell from the next
 
-  std::vector<Node> nodes;  ///< trees with two or more leaves, to read values from
-  std::vector<std::int32_t> roots;  ///< of those on two or more features
+  std::vector<Node> nodes;               ///< trees with two or more leaves, to read values from
+  std::vector<std::int32_t> roots;       ///< of those on two or more features
   std::vector<std::int32_t> root_start;  ///< per feature, into root_of
   std::vector<std::int32_t> root_of;
 
@@ -96,8 +96,8 @@ class CutBuilder {
   explicit CutBuilder(const Ensemble& ensemble);
 
   /// Cut the model to the ball of `radius` (in any norm: the box around it).
-  void build(const Ball& ball, const Question& question,
-             std::span<const Ensemble::Member> members, double radius, Cut& cut);
+  void build(const Ball& ball, const Question& question, std::span<const Ensemble::Member> members,
+             double radius, Cut& cut);
 
  private:
   struct Tree {
@@ -131,12 +131,12 @@ class CutBuilder {
   void index_features(Cut& cut);
 
   const Ensemble& ensemble_;
-  std::vector<Cells> cells_;         // of the ball, narrowed while walking down
-  std::vector<Cells> ball_cells_;    // of the ball
-  std::vector<std::uint8_t> used_;   // per edge of the model
-  std::vector<std::int32_t> local_;  // feature of the model -> of the cut
+  std::vector<Cells> cells_;              // of the ball, narrowed while walking down
+  std::vector<Cells> ball_cells_;         // of the ball
+  std::vector<std::uint8_t> used_;        // per edge of the model
+  std::vector<std::int32_t> local_;       // feature of the model -> of the cut
   std::vector<std::int32_t> edge_local_;  // edge of the model -> rank in the cut
-  std::vector<double> score_;        // of the cut's nodes
+  std::vector<double> score_;             // of the cut's nodes
   Range plus_;
   Range minus_;
   std::int32_t n_leaves_;
@@ -146,7 +146,7 @@ class CutBuilder {
   std::vector<std::int32_t> scope_;
   std::vector<std::int32_t> leaf_value_;
   std::vector<Cells> box_;
-  std::vector<Cells> path_;           // cells per scope feature while walking down
+  std::vector<Cells> path_;             // cells per scope feature while walking down
   std::vector<std::int32_t> position_;  // feature of the cut -> position in the scope
   std::vector<std::int32_t> atom_at_;
   std::vector<std::uint32_t> key_;  // interval of each leaf: first and last atom

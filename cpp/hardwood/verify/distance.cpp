@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <memory>
 
@@ -20,7 +21,19 @@ constexpr double kFirstGrowth = 1.1;  // of the radius, squared from one decisio
 Clock::Time after(Clock::Time start, double seconds) {
   using Seconds = std::chrono::duration<double>;
   const Seconds most = std::chrono::duration_cast<Seconds>(Clock::Time::max() - start) / 2;
-  return start + std::chrono::duration_cast<Clock::Time::duration>(std::min(Seconds(seconds), most));
+  return start +
+         std::chrono::duration_cast<Clock::Time::duration>(std::min(Seconds(seconds), most));
+}
+
+/// Processor time of this thread, or what is nearest to it.
+double thread_seconds() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+  timespec now{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+#endif
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// What one thread needs; memory is kept from row to row.
@@ -130,8 +143,8 @@ class RowSearch {
       const std::int32_t cell = search_.found()[f];
       if (cell != ball_.home()[f]) length.add(ball_.step(f, cell));
     }
-    if (length.value() >= upper_) return;
-    upper_ = length.value();
+    if (length.total >= upper_) return;
+    upper_ = length.total;
     example_ = search_.found();
   }
 
@@ -269,9 +282,8 @@ void RowSearch::bisect(double& proven) {
     const std::size_t middle = first + (end - first) / 2;
     work_.state = work_.root;
     Search::restrict(cut, work_.state, radii[middle]);
-    const Answer answer = work_.state.dead()
-                              ? Answer::kNone
-                              : search_.decide(cut, work_.state, Effort::kRoot);
+    const Answer answer =
+        work_.state.dead() ? Answer::kNone : search_.decide(cut, work_.state, Effort::kRoot);
     note(answer);
     if (answer == Answer::kFound) {
       keep_example();
@@ -310,7 +322,8 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
   const Clock::Time start = std::chrono::steady_clock::now();
   const Clock::Time deadline = after(start, limits.total_seconds);
   Distances result{std::vector<double>(x.n_rows), std::vector<double>(x.n_rows),
-                   std::vector<std::uint8_t>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols)};
+                   std::vector<std::uint8_t>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols),
+                   std::vector<double>(x.n_rows)};
   const Matrix<double> x_adv{result.x_adv.data(), x.n_rows, x.n_cols};
   std::vector<std::unique_ptr<Workspace>> work(static_cast<std::size_t>(limits.n_threads));
   parallel_for(x.n_rows, limits.n_threads, [&](std::size_t i, int thread) {
@@ -318,6 +331,7 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
     if (!mine) mine = std::make_unique<Workspace>(ensemble);
     const Clock::Time row_deadline =
         std::min(deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
+    const double before = thread_seconds();
     const Clock clock(row_deadline, watch.stop);
     RowSearch row(ensemble, x.row(i), y[i], budget, clock, *mine);
     ask(row);
@@ -329,6 +343,7 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
     if (row.ending() == Answer::kTime) ending = watch.stop ? Ending::kStopped : Ending::kTime;
     result.ending[i] = static_cast<std::uint8_t>(ending);
     if (ending != Ending::kExact) ++watch.n_open;
+    result.seconds[i] = thread_seconds() - before;
     ++watch.n_done;
   });
   return result;

@@ -35,6 +35,7 @@ struct Distances {
   std::vector<double> upper;         ///< found, infinity where nothing was
   std::vector<std::uint8_t> ending;  ///< an Ending
   std::vector<double> x_adv;         ///< n_rows x n_features; NaN where nothing was found
+  std::vector<double> seconds;       ///< of processor time
 };
 
 /// The smallest change of every row that fools the model, of any number of trees.

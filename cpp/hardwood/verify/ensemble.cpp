@@ -154,20 +154,23 @@ Ball::Ball(const Ensemble& ensemble, std::span<const double> x, const Budget& bu
       continue;
     }
     const auto edges = ensemble.edges(f);
-    const auto home = static_cast<std::size_t>(std::ranges::upper_bound(edges, x[f]) -
-                                               edges.begin());
+    const auto home =
+        static_cast<std::size_t>(std::ranges::upper_bound(edges, x[f]) - edges.begin());
     home_[f] = static_cast<std::int32_t>(home);
     double* step = step_.data() + ensemble.edge_start(f);
     const auto reaches = [&](std::size_t cell) {
       const Interval interval = ensemble.interval(f, static_cast<std::int32_t>(cell));
       return !interval.empty() && interval.meets(budget.reach[f], x[f]);
     };
+    // Within reach, a step alone never leaves the ball: what exceeds the radius is rounding.
+    const auto counted = [&](double z, double scale) {
+      return std::min(step_between(x[f], z) / scale, budget.radius);
+    };
     for (std::size_t edge = home; edge < edges.size() && reaches(edge + 1); ++edge) {
-      step[edge] = step_between(x[f], edges[edge]) / budget.up_scale[f];
+      step[edge] = counted(edges[edge], budget.up_scale[f]);
     }
     for (std::size_t edge = home; edge-- > 0 && reaches(edge);) {
-      step[edge] = step_between(x[f], std::nextafter(edges[edge], -kInfinity)) /
-                   budget.down_scale[f];
+      step[edge] = counted(std::nextafter(edges[edge], -kInfinity), budget.down_scale[f]);
     }
   }
 }
@@ -184,8 +187,8 @@ void Ball::cells_within(double radius, std::vector<Cells>& out) const {
     const double most = std::min(radius, std::numeric_limits<double>::max());
     // Steps grow away from home, on both sides.
     const double* up = std::upper_bound(step + home_[f], step + n_edges, most);
-    const double* down = std::partition_point(step, step + home_[f],
-                                              [&](double one) { return one > most; });
+    const double* down =
+        std::partition_point(step, step + home_[f], [&](double one) { return one > most; });
     out[f] = {static_cast<std::int32_t>(down - step), static_cast<std::int32_t>(up - step)};
   }
 }
@@ -202,8 +205,8 @@ double Ball::nearest(std::size_t feature, std::int32_t cell) const {
   return ensemble_.interval(feature, cell).nearest(x_[feature]);
 }
 
-double plain_bound(const Ensemble& ensemble, std::span<const Ensemble::Member> members,
-                   double base, std::span<const Cells> cells) {
+double plain_bound(const Ensemble& ensemble, std::span<const Ensemble::Member> members, double base,
+                   std::span<const Cells> cells) {
   std::vector<std::int32_t> open;
   double sum = base;
   for (const Ensemble::Member& member : members) {

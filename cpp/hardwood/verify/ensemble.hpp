@@ -84,8 +84,7 @@ class Ensemble {
   }
   /// Such an error for sums over any leaves of all trees.
   double largest_error() const {
-    return 2 * largest_sum_ * (unit_roundoff() + 0x1p-52) *
-           (static_cast<double>(root_.size()) + 8);
+    return 2 * largest_sum_ * (unit_roundoff() + 0x1p-52) * (static_cast<double>(root_.size()) + 8);
   }
 
   /// The margins of a row of cells (kMissing for missing values), added up in the model's own
@@ -148,7 +147,7 @@ class Ball {
 /// The plain bound: every tree gives the best leaf it can reach, on its own. `cells` are the cells
 /// of the ball. Never below the largest value of plus - minus in the ball, but for the rounding of
 /// the sum.
-double plain_bound(const Ensemble& ensemble, std::span<const Ensemble::Member> members,
-                   double base, std::span<const Cells> cells);
+double plain_bound(const Ensemble& ensemble, std::span<const Ensemble::Member> members, double base,
+                   std::span<const Cells> cells);
 
 }  // namespace hardwood::verify

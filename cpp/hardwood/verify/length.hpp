@@ -9,20 +9,13 @@ namespace hardwood::verify {
 
 enum class Norm : std::uint8_t { kInf, kOne, kTwo, kZero };
 
-/// The smallest step whose ball, in floating point, contains z: x + step >= z and x - step <= z.
+/// The distance from x to z, rounded up until the ball of that size contains z in floating point:
+/// x + step >= z or x - step <= z.
 inline double step_between(double x, double z) {
   double step = std::abs(z - x);
   while (z > x ? x + step < z : x - step > z) {
     step = std::nextafter(step, std::numeric_limits<double>::infinity());
   }
-  return step;
-}
-
-/// What one step adds to the total of a norm. Totals are added up (the maximum is taken, in the
-/// maximum norm) in the order of features, so equal moves have equal lengths, to the last bit.
-inline double cost_of(Norm norm, double step) {
-  if (norm == Norm::kTwo) return step * step;
-  if (norm == Norm::kZero) return 1;
   return step;
 }
 
@@ -32,9 +25,21 @@ struct Length {
   double total = 0;
 
   void add(double step) {
-    total = norm == Norm::kInf ? std::max(total, step) : total + cost_of(norm, step);
+    switch (norm) {
+      case Norm::kInf:
+        total = std::max(total, step);
+        break;
+      case Norm::kOne:
+        total += step;
+        break;
+      case Norm::kTwo:
+        total = std::hypot(total, step);  // squares of tiny steps would be 0
+        break;
+      case Norm::kZero:
+        total += 1;
+        break;
+    }
   }
-  double value() const { return norm == Norm::kTwo ? std::sqrt(total) : total; }
 };
 
 }  // namespace hardwood::verify

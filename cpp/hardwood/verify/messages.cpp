@@ -140,8 +140,8 @@ void Messages::tabulate_maxima(Cells cells) {
 }
 
 std::int32_t Messages::share_in(std::int32_t lo, std::int32_t hi) const {
-  const auto k = static_cast<std::size_t>(
-      std::bit_width(static_cast<std::uint32_t>(hi - lo + 1)) - 1);
+  const auto k =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint32_t>(hi - lo + 1)) - 1);
   const std::int32_t* level = level_.data() + k * stride_;
   return std::max(level[lo], level[hi + 1 - (1 << k)]);
 }
@@ -168,7 +168,8 @@ bool Messages::spread(const Cut& cut, State& state, const Cut::Link& link,
   std::int32_t* share = state.share.data() + link.interval;
   for (std::size_t q = 0; q < static_cast<std::size_t>(link.n_intervals); ++q) {
     const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
-    const std::int64_t mine = *std::max_element(atom_share_.data() + lo, atom_share_.data() + hi + 1);
+    const std::int64_t mine =
+        *std::max_element(atom_share_.data() + lo, atom_share_.data() + hi + 1);
     if (mine == kNone) {
       interval_[q] = kGone;
       continue;
@@ -184,8 +185,7 @@ bool Messages::spread(const Cut& cut, State& state, const Cut::Link& link,
   for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
     const std::uint16_t leaf = alive[k];
     const std::int32_t change = interval_[id[leaf]];
-    const std::int32_t mine =
-        change == kGone ? kGone : std::max(worth[leaf] + change, kWorthFloor);
+    const std::int32_t mine = change == kGone ? kGone : std::max(worth[leaf] + change, kWorthFloor);
     worth[leaf] = mine;
     best = std::max(best, mine);
   }
@@ -235,9 +235,8 @@ bool Messages::prune(const Cut& cut, State& state) {
     std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
     const std::int32_t* worth = state.worth.data() + cut.factors[t].leaf;
     const std::int32_t least = least_worth(cut, state, t);
-    std::uint16_t* end = std::remove_if(alive, alive + state.n_alive[t], [&](std::uint16_t leaf) {
-      return worth[leaf] < least;
-    });
+    std::uint16_t* end = std::remove_if(alive, alive + state.n_alive[t],
+                                        [&](std::uint16_t leaf) { return worth[leaf] < least; });
     state.n_alive[t] = static_cast<std::int32_t>(end - alive);
     if (state.n_alive[t] == 0) {
       state.bound = kNever;

@@ -15,14 +15,14 @@ namespace hardwood::verify {
 /// point in the box. Shares are kept as their maxima over the intervals that leaves ask for, and
 /// shifted to be <= 0; what is shifted away is in `base`.
 struct State {
-  std::vector<Cells> cells;               // per feature of the cut
-  std::vector<std::uint8_t> changed;      // per feature: its cells changed since its last update
-  std::vector<std::int64_t> base_of;      // per feature: what its shares were shifted by
-  std::vector<std::int32_t> share;        // per interval: the maximum of the share there
-  std::vector<std::int32_t> worth;        // per leaf: its value and its shares
-  std::vector<std::uint16_t> alive;       // leaves of each factor that may still matter
-  std::vector<std::int32_t> n_alive;      // per factor
-  std::vector<std::int32_t> best;         // per factor
+  std::vector<Cells> cells;           // per feature of the cut
+  std::vector<std::uint8_t> changed;  // per feature: its cells changed since its last update
+  std::vector<std::int64_t> base_of;  // per feature: what its shares were shifted by
+  std::vector<std::int32_t> share;    // per interval: the maximum of the share there
+  std::vector<std::int32_t> worth;    // per leaf: its value and its shares
+  std::vector<std::uint16_t> alive;   // leaves of each factor that may still matter
+  std::vector<std::int32_t> n_alive;  // per factor
+  std::vector<std::int32_t> best;     // per factor
   std::int64_t bound = 0;
 
   bool dead() const { return bound <= kNever; }
@@ -46,14 +46,15 @@ class Messages {
 
  private:
   bool gather(const Cut& cut, State& state, const Cut::Link& link, Cells cells);
-  bool decide_cells(const Cut& cut, State& state, std::size_t f, std::int64_t others, std::size_t n);
+  bool decide_cells(const Cut& cut, State& state, std::size_t f, std::int64_t others,
+                    std::size_t n);
   void tabulate_maxima(Cells cells);
   std::int32_t share_in(std::int32_t lo, std::int32_t hi) const;
   bool spread(const Cut& cut, State& state, const Cut::Link& link, const std::int32_t* atom_best,
               Cells cells);
 
-  std::vector<std::int64_t> total_;      // per cell, first as differences
-  std::vector<std::int32_t> level_;      // maxima of the share over runs of 2^k cells
+  std::vector<std::int64_t> total_;  // per cell, first as differences
+  std::vector<std::int32_t> level_;  // maxima of the share over runs of 2^k cells
   std::size_t stride_ = 0;
   std::vector<std::int32_t> interval_;   // scratch, per interval of a link
   std::vector<std::int32_t> atom_best_;  // per atom of every link of the feature

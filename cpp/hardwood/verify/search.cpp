@@ -9,7 +9,7 @@ namespace {
 constexpr int kRootSweeps = 60;
 constexpr int kFullSweeps = 200;
 constexpr int kChildSweeps = 12;
-constexpr double kStall = 0.005;        // a sweep that gains less of the gap is the last
+constexpr double kStall = 0.005;  // a sweep that gains less of the gap is the last
 constexpr std::int64_t kMostNear = 20000;
 
 }  // namespace
@@ -37,7 +37,9 @@ Answer Search::decide(const Cut& cut, State& state, Effort effort) {
 }
 
 Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort effort) {
-  const int n_sweeps = depth > 0 ? kChildSweeps : effort == Effort::kRoot ? kRootSweeps : kFullSweeps;
+  const int n_sweeps = depth > 0                 ? kChildSweeps
+                       : effort == Effort::kRoot ? kRootSweeps
+                                                 : kFullSweeps;
   for (int sweep = 0; sweep < n_sweeps; ++sweep) {
     if (clock_.over()) return Answer::kTime;
     const std::int64_t before = state.bound;
@@ -115,9 +117,8 @@ void Search::vote(const Cut& cut, const State& state) {
     }
     for (std::int32_t p = 0; p < factor.n_links; ++p) {
       const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
-      const auto [lo, hi] =
-          cut.intervals[static_cast<std::size_t>(link.interval) +
-                        cut.id[link.id + static_cast<std::size_t>(leaf)]];
+      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) +
+                                          cut.id[link.id + static_cast<std::size_t>(leaf)]];
       const std::int32_t* start = cut.atom_cell.data() + link.atom;
       double* votes = ballot(static_cast<std::size_t>(link.feature));
       votes[start[lo]] += loss + 1;
@@ -238,7 +239,8 @@ void Search::pull_back(const Cut& cut) {
       std::int32_t best = -1;
       for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
         if (step_of(f, c) >= largest) continue;
-        if (best < 0 || gain_[static_cast<std::size_t>(c)] > gain_[static_cast<std::size_t>(best)]) {
+        if (best < 0 ||
+            gain_[static_cast<std::size_t>(c)] > gain_[static_cast<std::size_t>(best)]) {
           best = c;
         }
       }
@@ -298,9 +300,7 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
   const std::size_t n_features = cut.n_features();
   ballot_.assign(cut.cell.size() + n_features, 0);     // at s: hurt if the cell is below s
   ballot_up_.assign(cut.cell.size() + n_features, 0);  // at s: hurt if the cell is s or above
-  const auto at = [&](std::size_t f) {
-    return static_cast<std::size_t>(cut.cell_start[f]) + f;
-  };
+  const auto at = [&](std::size_t f) { return static_cast<std::size_t>(cut.cell_start[f]) + f; };
   for (std::size_t t = 0; t < cut.factors.size(); ++t) {
     const Cut::Factor& factor = cut.factors[t];
     if (state.n_alive[t] < 2) continue;
@@ -316,9 +316,8 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
     for (std::int32_t p = 0; p < factor.n_links; ++p) {
       const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
       const auto f = static_cast<std::size_t>(link.feature);
-      const auto [lo, hi] =
-          cut.intervals[static_cast<std::size_t>(link.interval) +
-                        cut.id[link.id + static_cast<std::size_t>(leaf)]];
+      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) +
+                                          cut.id[link.id + static_cast<std::size_t>(leaf)]];
       const std::int32_t* start = cut.atom_cell.data() + link.atom;
       const Cells cells = state.cells[f];
       const double weight = static_cast<double>(high - low) + 1;

@@ -13,6 +13,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 256;
 
+double to_float32(double x) { return static_cast<float>(x); }
+
 class TreeSearch {
  public:
   TreeSearch(const model::Trees& trees, const Budget& budget)
@@ -20,10 +22,11 @@ class TreeSearch {
     const auto n_values = static_cast<std::size_t>(trees.n_values);
     for (const NodeId node : boxes_.node) {
       std::vector<double> margin = trees.base;
+      if (trees.sum_float32) std::ranges::transform(margin, margin.begin(), to_float32);
       for (std::size_t v = 0; v < n_values; ++v) {
         double& sum = margin[static_cast<std::size_t>(trees.tree_output[0]) + v];
         sum += trees.value[static_cast<std::size_t>(node) * n_values + v];
-        if (trees.sum_float32) sum = static_cast<float>(sum);
+        if (trees.sum_float32) sum = to_float32(sum);
       }
       label_.push_back(model::label_of<double>(margin));
     }
@@ -55,7 +58,6 @@ class TreeSearch {
   /// no shorter than `bar`.
   double distance_to(std::size_t leaf, std::span<const double> x, double bar) const {
     Length length{budget_.norm};
-    const double total_bar = budget_.norm == Norm::kTwo ? bar * bar * 1.0000001 : bar;
     for (const model::Condition& condition : boxes_.of(leaf)) {
       const auto feature = static_cast<std::size_t>(condition.feature);
       const double value = x[feature];
@@ -69,13 +71,11 @@ class TreeSearch {
       }
       const double z = condition.interval.nearest(value);
       const auto scale = (z < value ? budget_.down_scale : budget_.up_scale)[feature];
-      length.add(step_between(value, z) / scale);
-      if (length.total > total_bar) return kInfinity;
+      // Within reach, a step alone never leaves the ball: what exceeds the radius is rounding.
+      length.add(std::min(step_between(value, z) / scale, budget_.radius));
+      if (length.total >= bar) return kInfinity;
     }
-    const double distance = length.value();
-    // In the maximum norm the ends of the ball have decided already, to the last bit.
-    if (budget_.norm != Norm::kInf && distance > budget_.radius) return kInfinity;
-    return distance;
+    return length.total <= budget_.radius ? length.total : kInfinity;
   }
 
   const Budget& budget_;

@@ -1,6 +1,7 @@
 """Exact answers about any number of trees: the core's search, its clock and its progress."""
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 
 from hardwood import _core
 from hardwood._check import FloatArray
+from hardwood.errors import UndecidedWarning
 from hardwood.threat import Norm, Reach
 from hardwood.verify.problem import Problem
 from hardwood.verify.result import StatusArray
@@ -48,6 +50,35 @@ class Found:
     upper: FloatArray
     reason: StatusArray
     X_adv: FloatArray
+    seconds: FloatArray
+
+    def verdict(self) -> StatusArray:
+        """Read the answer to a decision."""
+        proven = np.where(np.isinf(self.lower), "certified", "unknown")
+        return np.where(np.isfinite(self.upper), "broken", proven)
+
+
+def warn_undecided(status: StatusArray, effort: Effort) -> None:
+    """Say so if rows are left open."""
+    n_open = int(np.count_nonzero(status == "unknown"))
+    if n_open == 0:
+        return
+    limits = [
+        f"{name}={seconds} s"
+        for name, seconds in (
+            ("time_limit", effort.time_limit),
+            ("total_time_limit", effort.total_time_limit),
+        )
+        if seconds is not None
+    ]
+    after = f" after {' and '.join(limits)}" if limits else ""
+    advice = "Raise the limit" if limits else "See their reason"
+    warnings.warn(
+        f'{n_open} of {len(status)} samples are still open{after}; they are reported as "unknown", '
+        f"not as certified. {advice}, or read their lower and upper bounds.",
+        UndecidedWarning,
+        stacklevel=3,
+    )
 
 
 def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
@@ -105,9 +136,10 @@ def _ask(
     beside.join()
     if failure:
         raise failure[0]
-    lower, upper, ending, X_adv = map(np.asarray, answer[0])
+    lower, upper, ending, X_adv, seconds = map(np.asarray, answer[0])
     problem.replay(X_adv, np.isfinite(upper))
-    return Found(lower, upper, np.array([_REASON[_core.Ending(int(e))] for e in ending]), X_adv)
+    reason = np.array([_REASON[_core.Ending(int(e))] for e in ending])
+    return Found(lower, upper, reason, X_adv, seconds)
 
 
 def _seconds(limit: float | None) -> float:
