@@ -42,7 +42,9 @@ CutBuilder::CutBuilder(const Ensemble& ensemble)
       edge_local_(ensemble.n_edges()) {}
 
 void CutBuilder::build(const Ball& ball, const Question& question,
-                       std::span<const Ensemble::Member> members, double radius, Cut& cut) {
+                       std::span<const Ensemble::Member> members, double radius, double budget,
+                       Cut& cut) {
+  budget_ = budget;
   ball.cells_within(radius, ball_cells_);
   cut_trees(question, members, cut);
   if (cut.empty) return;
@@ -54,6 +56,7 @@ void CutBuilder::build(const Ball& ball, const Question& question,
   box_.clear();
   cut.roots.clear();
   for (const Tree& tree : trees_) tabulate(tree, cut);
+  if (cut.empty) return;
   cut.factors.clear();
   cut.links.clear();
   cut.intervals.clear();
@@ -158,6 +161,8 @@ void CutBuilder::name_cells(const Ball& ball, Cut& cut) {
   cut.cell_start.assign(1, 0);
   cut.cell.clear();
   cut.step.clear();
+  cut.cost.clear();
+  cut.home.clear();
   for (std::size_t i = 0; i < cut.feature.size(); ++i) {
     const auto f = static_cast<std::size_t>(cut.feature[i]);
     local_[f] = static_cast<std::int32_t>(i);
@@ -169,6 +174,8 @@ void CutBuilder::name_cells(const Ball& ball, Cut& cut) {
       const std::int32_t nearest = std::clamp(home, first, last);
       cut.cell.push_back(nearest);
       cut.step.push_back(ball.step(f, nearest));
+      cut.cost.push_back(nearest == home ? 0.0 : cost_of(ball.norm(), cut.step.back()));
+      if (nearest == home) cut.home.push_back(n_cells);
       first = last + 1;
       ++n_cells;
     };
@@ -224,6 +231,10 @@ void CutBuilder::tabulate(const Tree& tree, Cut& cut) {
     path_[p] = {0, cut.n_cells(f) - 1};
   }
   add_leaves(tree.root, cut, table);
+  if (table.n_leaves == 0) {
+    cut.empty = true;
+    return;
+  }
   if (table.n_scope == 1) {
     add_alone(table, cut);
     scope_.resize(table.scope);
@@ -239,6 +250,7 @@ void CutBuilder::add_leaves(std::int32_t at, const Cut& cut, Table& table) {
   const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
   if (node.feature == kLeaf) {
     if (node.value < cut.needed) return;  // with it, no choice of the others is enough
+    if (budget_ < kInfinity && cost_of_path(cut, table) > budget_) return;
     leaf_value_.push_back(node.value);
     box_.insert(box_.end(), path_.begin(), path_.end());
     ++table.n_leaves;
@@ -251,6 +263,17 @@ void CutBuilder::add_leaves(std::int32_t at, const Cut& cut, Table& table) {
   path_[p] = {node.rank + 1, before.hi};
   add_leaves(node.right, cut, table);
   path_[p] = before;
+}
+
+/// What the cheapest point of the leaf at the end of the path costs.
+double CutBuilder::cost_of_path(const Cut& cut, const Table& table) const {
+  double cost = 0;
+  for (std::size_t p = 0; p < table.n_scope; ++p) {
+    const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
+    const std::int32_t nearest = std::clamp(cut.home[f], path_[p].lo, path_[p].hi);
+    cost += cut.cost[static_cast<std::size_t>(cut.cell_start[f] + nearest)];
+  }
+  return cost;
 }
 
 void CutBuilder::add_alone(const Table& table, Cut& cut) {
@@ -349,6 +372,13 @@ void CutBuilder::index_features(Cut& cut) {
     cut.link_of[static_cast<std::size_t>(next[static_cast<std::size_t>(cut.links[i].feature)]++)] =
         static_cast<std::int32_t>(i);
   }
+  cut.scope.clear();
+  cut.scope_start.assign(1, 0);
+  for (const Table& table : tables_) {
+    const auto first = scope_.begin() + static_cast<std::ptrdiff_t>(table.scope);
+    cut.scope.insert(cut.scope.end(), first, first + static_cast<std::ptrdiff_t>(table.n_scope));
+    cut.scope_start.push_back(static_cast<std::int32_t>(cut.scope.size()));
+  }
   cut.root_start.assign(cut.n_features() + 1, 0);
   std::size_t n = 0;
   for (const Table& table : tables_) {
@@ -362,7 +392,7 @@ void CutBuilder::index_features(Cut& cut) {
   for (std::size_t k = 0; k < tables_.size(); ++k) {
     for (std::size_t p = 0; p < tables_[k].n_scope; ++p) {
       const auto f = static_cast<std::size_t>(scope_[tables_[k].scope + p]);
-      cut.root_of[static_cast<std::size_t>(next[f]++)] = cut.roots[k];
+      cut.root_of[static_cast<std::size_t>(next[f]++)] = static_cast<std::int32_t>(k);
     }
   }
 }

@@ -58,13 +58,17 @@ struct Cut {
   std::vector<std::int32_t> cell_start;  ///< cells of feature f: [cell_start[f], cell_start[f + 1])
   std::vector<std::int32_t> cell;        ///< the model's cell nearest to the row
   std::vector<double> step;              ///< counted step into the cell
+  std::vector<double> cost;              ///< what it adds to the total of a norm that sums
+  std::vector<std::int32_t> home;        ///< per feature: the cell of the row itself
   std::vector<std::int64_t> alone;       ///< value of the trees on this feature only, per cell
   std::vector<std::uint8_t> alone_ends;  ///< whether one of them tells a cell from the next
 
   std::vector<Node> nodes;               ///< trees with two or more leaves, to read values from
   std::vector<std::int32_t> roots;       ///< of those on two or more features
   std::vector<std::int32_t> root_start;  ///< per feature, into root_of
-  std::vector<std::int32_t> root_of;
+  std::vector<std::int32_t> root_of;     ///< positions in roots
+  std::vector<std::int32_t> scope_start;  ///< per root, into scope
+  std::vector<std::int32_t> scope;        ///< features of a root's tree
 
   std::vector<Factor> factors;
   std::vector<Link> links;
@@ -81,6 +85,10 @@ struct Cut {
     return {link_of.data() + link_start[f],
             static_cast<std::size_t>(link_start[f + 1] - link_start[f])};
   }
+  std::span<const std::int32_t> scope_of(std::size_t root) const {
+    return {scope.data() + scope_start[root],
+            static_cast<std::size_t>(scope_start[root + 1] - scope_start[root])};
+  }
   std::span<const std::int32_t> roots_of(std::size_t f) const {
     return {root_of.data() + root_start[f],
             static_cast<std::size_t>(root_start[f + 1] - root_start[f])};
@@ -95,9 +103,11 @@ class CutBuilder {
  public:
   explicit CutBuilder(const Ensemble& ensemble);
 
-  /// Cut the model to the ball of `radius` (in any norm: the box around it).
+  /// Cut the model to the ball of `radius` (in any norm: the box around it). Leaves to which all
+  /// ways cost more than `budget`, in a norm that sums, are left out.
   void build(const Ball& ball, const Question& question, std::span<const Ensemble::Member> members,
-             double radius, Cut& cut);
+             double radius, double budget,
+             Cut& cut);
 
  private:
   struct Tree {
@@ -125,6 +135,7 @@ class CutBuilder {
   void quantise(Cut& cut);
   void tabulate(const Tree& tree, Cut& cut);
   void add_leaves(std::int32_t at, const Cut& cut, Table& table);
+  double cost_of_path(const Cut& cut, const Table& table) const;
   void add_alone(const Table& table, Cut& cut);
   void lay_out(const Table& table, Cut& cut);
   void lay_out_link(const Table& table, std::size_t p, Cut& cut);
@@ -140,6 +151,7 @@ class CutBuilder {
   Range plus_;
   Range minus_;
   std::int32_t n_leaves_;
+  double budget_;
   std::vector<Tree> trees_;
 
   std::vector<Table> tables_;

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "hardwood/parallel.hpp"
-#include "hardwood/verify/search.hpp"
+#include "hardwood/verify/cost_search.hpp"
 
 namespace hardwood::verify {
 namespace {
@@ -54,6 +54,7 @@ class RowSearch {
             const Budget& budget, const Clock& clock, Workspace& work)
       : ensemble_(ensemble),
         budget_(budget),
+        y_(y),
         clock_(clock),
         ball_(ensemble, x, budget),
         search_(ensemble, ball_, y, clock),
@@ -69,7 +70,10 @@ class RowSearch {
   void distance() {
     if (!wrong_already()) {
       double lower = kInfinity;
-      for (const Asked& asked : asked_) lower = std::min(lower, nearest(asked, lower));
+      for (const Asked& asked : asked_) {
+        lower = std::min(lower, budget_.norm == Norm::kInf ? nearest(asked, lower)
+                                                           : cheapest(asked, lower));
+      }
       lower_ = std::min(lower, upper_);
       if (lower_ == upper_) ending_ = Answer::kNone;
     }
@@ -131,21 +135,18 @@ class RowSearch {
 
   /// Make a cut with a fresh state; false if the plain bound proves it empty.
   bool build(const Asked& asked, double radius) {
-    work_.builder.build(ball_, asked.question, asked.members, radius, work_.cut);
+    work_.builder.build(ball_, asked.question, asked.members, radius, kInfinity, work_.cut);
     if (work_.cut.empty) return false;
     messages_.start(work_.cut, work_.root);
     return true;
   }
 
-  void keep_example() {
-    Length length{budget_.norm};
-    for (std::size_t f = 0; f < search_.found().size(); ++f) {
-      const std::int32_t cell = search_.found()[f];
-      if (cell != ball_.home()[f]) length.add(ball_.step(f, cell));
-    }
-    if (length.total >= upper_) return;
-    upper_ = length.total;
-    example_ = search_.found();
+  void keep_example() { keep(search_.found()); }
+  void keep(const Point& point) {
+    const double length = ball_.length(point);
+    if (length >= upper_) return;
+    upper_ = length;
+    example_ = point;
   }
 
   void note(Answer answer) {
@@ -153,7 +154,12 @@ class RowSearch {
   }
 
   Answer decide_all(const Asked& asked) {
-    if (plainly_safe(asked, kInfinity) || !build(asked, kInfinity)) return Answer::kNone;
+    if (plainly_safe(asked, kInfinity)) return Answer::kNone;
+    if (budget_.norm != Norm::kInf) {
+      CostSearch search(ensemble_, ball_, y_, clock_, budget_.radius, true);
+      return search_costs(asked, search);
+    }
+    if (!build(asked, kInfinity)) return Answer::kNone;
     const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
     if (answer == Answer::kFound) keep_example();
     note(answer);
@@ -165,9 +171,12 @@ class RowSearch {
   bool gallop(const Asked& asked, double radius, double& proven);
   void bisect(double& proven);
   double finish(const Asked& asked, double proven);
+  double cheapest(const Asked& asked, double other_lower);
+  Answer search_costs(const Asked& asked, CostSearch& search);
 
   const Ensemble& ensemble_;
   const Budget& budget_;
+  std::int32_t y_;
   const Clock& clock_;
   Ball ball_;
   Search search_;
@@ -249,9 +258,8 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
     note(answer);
     if (answer == Answer::kFound) {
       keep_example();
-      if (last) {  // a full search spends its state
-        build(asked, upper_);
-      }
+      // A full search spends its state.
+      if (last && budget_.norm == Norm::kInf) build(asked, upper_);
       return true;
     }
     if (answer == Answer::kTime || answer == Answer::kRounding) return false;
@@ -312,6 +320,58 @@ double RowSearch::finish(const Asked& asked, double proven) {
   }
   if (ending_ == Answer::kNone) ending_ = Answer::kTime;
   return std::max(proven, 0.0);
+}
+
+/// As `nearest`, in a norm that sums up steps.
+double RowSearch::cheapest(const Asked& asked, double other_lower) {
+  if (clock_.over()) {
+    ending_ = Answer::kTime;
+    const double hope = std::min(other_lower, upper_);
+    // A ball lies in the box of the same radius; without a radius there is nothing to hope for.
+    return hope < kInfinity && budget_.norm != Norm::kZero && plainly_safe(asked, hope) ? hope : 0;
+  }
+  if (upper_ == kInfinity) {
+    double unsafe = kInfinity;
+    double proven = plain_radius(asked, unsafe);
+    if (proven == kInfinity) return kInfinity;
+    if (!gallop(asked, unsafe, proven)) {
+      // No length is below that of its largest step; one changed feature is the least of all.
+      if (proven == kInfinity) return kInfinity;
+      return budget_.norm == Norm::kZero ? 1 : std::max(proven, 0.0);
+    }
+  }
+  CostSearch search(ensemble_, ball_, y_, clock_, upper_, false);
+  const Answer answer = search_costs(asked, search);
+  if (answer == Answer::kNone) return upper_;
+  const double cost = std::min(search.open_cost(), search.budget());
+  if (budget_.norm == Norm::kZero) return std::max(1.0, std::ceil(cost - 1e-9));
+  return std::min(budget_.norm == Norm::kTwo ? std::sqrt(cost) : cost, upper_);
+}
+
+/// Cut to what the budget pays for and search, again whenever the budget has fallen by much.
+Answer RowSearch::search_costs(const Asked& asked, CostSearch& search) {
+  bool first = true;
+  while (true) {
+    const double budget = search.budget();
+    double radius = budget_.norm == Norm::kTwo ? std::sqrt(budget) : budget;
+    if (budget_.norm == Norm::kZero) radius = budget < 1 ? 0 : kInfinity;
+    // Room for the rounding of the root and of sums; dearer points are left out later.
+    work_.builder.build(ball_, asked.question, asked.members, radius * (1 + 1e-9),
+                        budget * (1 + 1e-9), work_.cut);
+    if (work_.cut.empty) return Answer::kNone;
+    if (first && upper_ < kInfinity && search.improve(work_.cut, example_)) {
+      keep(search.example());
+      first = false;
+      continue;
+    }
+    first = false;
+    const double price = static_cast<double>(-work_.cut.needed) / std::max(budget, 1e-300);
+    messages_.start(work_.cut, work_.root, std::min(price, 1e300), budget);
+    const Answer answer = search.cheapest(work_.cut, work_.root);
+    if (search.has_example()) keep(search.example());
+    note(answer);
+    if (answer != Answer::kFound || budget_.radius < kInfinity) return answer;
+  }
 }
 
 template <class Ask>

@@ -201,6 +201,14 @@ double Ball::step_below(double radius) const {
   return best;
 }
 
+double Ball::length(std::span<const std::int32_t> cells) const {
+  Length length{budget_.norm};
+  for (std::size_t f = 0; f < cells.size(); ++f) {
+    if (cells[f] != home_[f]) length.add(step(f, cells[f]));
+  }
+  return length.total;
+}
+
 double Ball::nearest(std::size_t feature, std::int32_t cell) const {
   return ensemble_.interval(feature, cell).nearest(x_[feature]);
 }

@@ -133,6 +133,8 @@ class Ball {
   void cells_within(double radius, std::vector<Cells>& out) const;
   /// The largest step below `radius`, -1 if there is none.
   double step_below(double radius) const;
+  /// How far the row is from a point, given as a cell of every feature.
+  double length(std::span<const std::int32_t> cells) const;
   /// The point of a cell that is nearest to the row.
   double nearest(std::size_t feature, std::int32_t cell) const;
 

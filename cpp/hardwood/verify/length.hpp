@@ -19,6 +19,12 @@ inline double step_between(double x, double z) {
   return step;
 }
 
+/// What one step adds to the total of a norm that sums: steps, squares, or one each.
+inline double cost_of(Norm norm, double step) {
+  if (norm == Norm::kZero) return 1;
+  return norm == Norm::kTwo ? step * step : step;
+}
+
 /// Steps summed up in one norm; `total` grows with every step, so a search may stop early.
 struct Length {
   Norm norm;

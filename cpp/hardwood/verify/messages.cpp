@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -20,6 +21,12 @@ std::int32_t least_worth(const Cut& cut, const State& state, std::size_t factor)
       std::max<std::int64_t>(state.best[factor] + cut.needed - state.bound, kWorthFloor));
 }
 
+/// What a cell's cost takes from its value: never more than the price says.
+std::int64_t toll(double price, double cost) {
+  const double exact = price * cost;
+  return exact > 1 ? static_cast<std::int64_t>(std::min(exact, 0x1p40)) - 1 : 0;
+}
+
 }  // namespace
 
 void Messages::start(const Cut& cut, State& state) {
@@ -28,6 +35,7 @@ void Messages::start(const Cut& cut, State& state) {
   state.base_of.resize(n_features);
   state.changed.assign(n_features, 1);
   state.bound = 0;
+  state.held.clear();
   for (std::size_t f = 0; f < n_features; ++f) {
     state.cells[f] = {0, cut.n_cells(f) - 1};
     state.base_of[f] = *std::max_element(cut.alone.begin() + cut.cell_start[f],
@@ -48,6 +56,86 @@ void Messages::start(const Cut& cut, State& state) {
                                       cut.value.begin() + factor.leaf + factor.n_leaves);
     state.bound += state.best[t];
   }
+}
+
+void Messages::start(const Cut& cut, State& state, double price, double budget) {
+  start(cut, state);
+  for (std::int64_t& base : state.base_of) {
+    state.bound -= base;
+    base = 0;
+  }
+  state.held = cut.alone;
+  state.held_best.assign(cut.n_features(), 0);
+  state.allowance = 0;
+  set_price(cut, state, price, budget);
+}
+
+void Messages::set_price(const Cut& cut, State& state, double price, double budget) {
+  state.price = price;
+  state.bound -= state.allowance;
+  state.allowance = static_cast<std::int64_t>(std::min(std::ceil(price * budget), 0x1p42)) + 1;
+  state.bound += state.allowance;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    std::int64_t best = kNever;
+    for (std::int32_t c = state.cells[f].lo; c <= state.cells[f].hi; ++c) {
+      const auto at = static_cast<std::size_t>(cut.cell_start[f] + c);
+      best = std::max(best, state.held[at] - toll(price, cut.cost[at]));
+    }
+    state.bound += best - state.held_best[f];
+    state.held_best[f] = best;
+  }
+}
+
+/// The bound is convex and piecewise linear in the price: cut down the bracket where the lines at
+/// its two ends meet.
+void Messages::reprice(const Cut& cut, State& state, double budget) {
+  struct Line {
+    double price;
+    double value;
+    double slope;
+  };
+  const auto line_at = [&](double price) {
+    Line line{price, price * budget, budget};
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      double best = -std::numeric_limits<double>::infinity();
+      double cost = 0;
+      for (std::int32_t c = state.cells[f].lo; c <= state.cells[f].hi; ++c) {
+        const auto at = static_cast<std::size_t>(cut.cell_start[f] + c);
+        const double mine = static_cast<double>(state.held[at]) - price * cut.cost[at];
+        if (mine > best) best = mine, cost = cut.cost[at];
+      }
+      line.value += best;
+      line.slope -= cost;
+    }
+    return line;
+  };
+  const Line here = line_at(state.price);
+  Line low = here;
+  Line high = here;
+  if (here.slope < 0) {
+    for (int i = 0; i < 40 && high.slope < 0; ++i) {
+      low = high;
+      high = line_at(std::max(high.price * 2, 1e-3));
+    }
+    if (high.slope < 0) return;
+  } else {
+    for (int i = 0; i < 6 && low.slope >= 0; ++i) {
+      high = low;
+      low = line_at(low.price / 2);
+    }
+    if (low.slope >= 0) low = line_at(0);
+  }
+  Line best = low.value < high.value ? low : high;
+  for (int i = 0; i < 8 && low.slope < 0; ++i) {
+    const double meet = (high.value - high.slope * high.price - low.value + low.slope * low.price) /
+                        (low.slope - high.slope);
+    if (!(meet > low.price && meet < high.price)) break;
+    const Line line = line_at(meet);
+    if (line.value < best.value) best = line;
+    if (line.value <= low.value + low.slope * (meet - low.price) + 1) break;
+    (line.slope < 0 ? low : high) = line;
+  }
+  if (best.value < here.value) set_price(cut, state, best.price, budget);
 }
 
 /// The best leaf per atom, without the share of this feature; adds it to the totals of the cells.
@@ -100,18 +188,25 @@ bool Messages::decide_cells(const Cut& cut, State& state, std::size_t f, std::in
   Cells& cells = state.cells[f];
   const std::int64_t* alone = cut.alone.data() + cut.cell_start[f];
   const std::int64_t least = cut.needed - others;
-  const double even = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);
+  const bool costs = !state.held.empty();
+  const std::size_t n_shares = n + (costs ? 1 : 0);
+  const double even = n_shares == 0 ? 0.0 : 1.0 / static_cast<double>(n_shares);
+  const double* cost = cut.cost.data() + cut.cell_start[f];
+  std::int64_t* held = costs ? state.held.data() + cut.cell_start[f] : nullptr;
   stride_ = static_cast<std::size_t>(cut.n_cells(f));
   if (level_.size() < stride_) level_.resize(stride_);
   std::int64_t sum = 0;
   std::int64_t top = kNever;
+  std::int64_t held_top = kNever;
   Cells left{cells.hi + 1, cells.lo - 1};
   for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
     const auto at = static_cast<std::size_t>(c);
     sum += total_[at];
-    const std::int64_t total = sum + alone[at];
+    const std::int64_t fee = costs ? toll(state.price, cost[at]) : 0;
+    const std::int64_t total = sum + alone[at] - fee;
     if (total < least) {
       level_[at] = kGone;
+      if (costs) held[at] = kNever;
       continue;
     }
     left.lo = std::min(left.lo, c);
@@ -120,9 +215,18 @@ bool Messages::decide_cells(const Cut& cut, State& state, std::size_t f, std::in
     // One above the quotient rounded towards zero is never less than the quotient.
     const auto mine = static_cast<std::int64_t>(static_cast<double>(total) * even) + 1;
     level_[at] = static_cast<std::int32_t>(std::max<std::int64_t>(mine, kWorthFloor));
+    if (costs) {
+      const std::int64_t rest = total - static_cast<std::int64_t>(n) * level_[at];
+      held[at] = rest + fee;
+      held_top = std::max(held_top, rest);
+    }
   }
   cells = left;
-  if (n == 0) state.base_of[f] = top;
+  if (costs) {
+    state.held_best[f] = held_top;
+  } else if (n == 0) {
+    state.base_of[f] = top;
+  }
   return left.lo <= left.hi;
 }
 
@@ -199,7 +303,8 @@ void Messages::update(const Cut& cut, State& state, std::size_t f) {
   const Cells before = state.cells[f];
   total_.assign(static_cast<std::size_t>(before.hi) + 1, 0);
   atom_best_.clear();
-  std::int64_t others = state.bound - state.base_of[f];
+  const bool costs = !state.held.empty();
+  std::int64_t others = state.bound - state.base_of[f] - (costs ? state.held_best[f] : 0);
   for (const std::int32_t i : links) {
     const Cut::Link& link = cut.links[static_cast<std::size_t>(i)];
     others -= state.best[static_cast<std::size_t>(link.factor)];
@@ -226,7 +331,7 @@ void Messages::update(const Cut& cut, State& state, std::size_t f) {
     bound += state.best[static_cast<std::size_t>(link.factor)];
     atom_best += link.n_atoms;
   }
-  state.bound = bound + state.base_of[f];
+  state.bound = bound + state.base_of[f] + (costs ? state.held_best[f] : 0);
   state.changed[f] = 0;
 }
 
@@ -249,7 +354,8 @@ bool Messages::prune(const Cut& cut, State& state) {
 bool Messages::sweep(const Cut& cut, State& state) {
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     // One cell has nothing to share out, one factor nobody to share with.
-    const bool settled = state.cells[f].lo == state.cells[f].hi || cut.links_of(f).size() < 2;
+    const std::size_t n_shares = cut.links_of(f).size() + (state.held.empty() ? 0 : 1);
+    const bool settled = state.cells[f].lo == state.cells[f].hi || n_shares < 2;
     if (settled && !state.changed[f]) continue;
     update(cut, state, f);
     if (state.bound < cut.needed) return false;

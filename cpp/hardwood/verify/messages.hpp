@@ -25,6 +25,14 @@ struct State {
   std::vector<std::int32_t> best;     // per factor
   std::int64_t bound = 0;
 
+  // Where points have a cost and the costs a budget: whatever is left of the budget is worth
+  // `price` a unit of cost, in the value's own units, so a bound below `needed` proves that no
+  // point is good enough and cheap enough. The costs take part in sharing like one more factor.
+  double price = 0;
+  std::int64_t allowance = 0;         // the whole budget at that price, rounded up; in the bound
+  std::vector<std::int64_t> held;     // per cell: the share that meets the cost; empty: no costs
+  std::vector<std::int64_t> held_best;  // per feature: the best of held less the cost at its price
+
   bool dead() const { return bound <= kNever; }
 };
 
@@ -32,6 +40,11 @@ struct State {
 class Messages {
  public:
   void start(const Cut& cut, State& state);
+  /// Start with costs, at a price.
+  void start(const Cut& cut, State& state, double price, double budget);
+  /// Move to the price with the lowest bound, for the shares as they are.
+  void reprice(const Cut& cut, State& state, double budget);
+  void set_price(const Cut& cut, State& state, double price, double budget);
 
   /// Share feature f out anew, evenly among its factors; drops leaves and cells that cannot be part
   /// of a point of value `needed`. Sets state.bound to kNever when nothing is left.

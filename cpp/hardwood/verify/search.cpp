@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hardwood::verify {
 namespace {
@@ -58,25 +59,27 @@ Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort e
   if (state.dead()) return Answer::kNone;
   if (depth == 0 && effort == Effort::kRoot) return Answer::kOpen;
 
-  const Branch branch = choose(cut, state);
-  if (stack_.size() <= depth) stack_.resize(depth + 1);
-  State& upper = stack_[depth];
-  upper = state;
-  Cells& below = state.cells[branch.feature];
-  Cells& above = upper.cells[branch.feature];
-  below.hi = branch.cell - 1;
-  above.lo = branch.cell;
-  state.changed[branch.feature] = upper.changed[branch.feature] = 1;
-  messages_.update(cut, state, branch.feature);
-  messages_.update(cut, upper, branch.feature);
-  if (upper.bound > state.bound) std::swap(upper, state);  // the more promising half first
+  split(cut, state, depth);
   if (state.bound >= cut.needed) {
     const Answer answer = explore(cut, state, depth + 1, effort);
     if (answer != Answer::kNone) return answer;
   }
-  std::swap(state, stack_[depth]);  // the stack may have moved
+  std::swap(state, stack_[depth]);
   if (state.bound < cut.needed) return Answer::kNone;
   return explore(cut, state, depth + 1, effort);
+}
+
+/// Leave the more promising half of the box in `state` and the other one on the stack.
+void Search::split(const Cut& cut, State& state, std::size_t depth) {
+  const Branch branch = choose(cut, state);
+  if (stack_.size() <= depth) stack_.resize(depth + 1);
+  State& other = stack_[depth];
+  other = state;
+  state.cells[branch.feature].hi = branch.cell - 1;
+  other.cells[branch.feature].lo = branch.cell;
+  messages_.update(cut, state, branch.feature);
+  messages_.update(cut, other, branch.feature);
+  if (other.bound > state.bound) std::swap(other, state);
 }
 
 std::int32_t Search::best_leaf(const Cut& cut, const State& state, std::size_t t) const {
@@ -169,7 +172,7 @@ void Search::climb(const Cut& cut, const State& state) {
 void Search::gains(const Cut& cut, std::size_t f) {
   gain_.assign(cut.alone.begin() + cut.cell_start[f], cut.alone.begin() + cut.cell_start[f + 1]);
   for (const std::int32_t root : cut.roots_of(f)) {
-    add_gains(cut, root, static_cast<std::int32_t>(f), 0, cut.n_cells(f) - 1);
+    add_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f), 0, cut.n_cells(f) - 1);
   }
 }
 
@@ -213,14 +216,19 @@ std::int64_t Search::value_of(const Cut& cut) const {
 /// Replay point_ in the model's own arithmetic; an example is kept.
 bool Search::accept(const Cut& cut) {
   if (value_ < cut.needed) return false;
+  write_trial(cut);
+  if (!fools(trial_)) return false;
+  found_ = trial_;
+  return true;
+}
+
+/// point_ in the model's cells.
+void Search::write_trial(const Cut& cut) {
   trial_.assign(ball_.home().begin(), ball_.home().end());
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     trial_[static_cast<std::size_t>(cut.feature[f])] =
         cut.cell[static_cast<std::size_t>(cut.cell_start[f] + point_[f])];
   }
-  if (!fools(trial_)) return false;
-  found_ = trial_;
-  return true;
 }
 
 /// Take the largest steps of point_ back, as long as the model stays fooled.
@@ -294,6 +302,24 @@ bool Search::settled(const Cut& cut, State& state) {
   return true;
 }
 
+/// The costs vote like one more factor, for their best cell.
+void Search::add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
+                           double* above) const {
+  const Cells cells = state.cells[f];
+  const std::int64_t* held = state.held.data() + cut.cell_start[f];
+  const double* cost = cut.cost.data() + cut.cell_start[f];
+  std::int32_t best = cells.lo;
+  double top = -std::numeric_limits<double>::infinity();
+  double weight = 0;
+  for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+    const double mine = static_cast<double>(held[c]) - state.price * cost[c];
+    if (mine > top) top = mine, best = c;
+    weight = std::max(weight, state.price * cost[c]);
+  }
+  if (best > cells.lo) below[best] += weight;
+  if (best < cells.hi) above[best + 1] += weight;
+}
+
 /// The split on which the best leaves disagree most: those that the lower half would hurt against
 /// those that the upper half would.
 Search::Branch Search::choose(const Cut& cut, const State& state) {
@@ -334,6 +360,7 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
     if (cells.lo == cells.hi) continue;
     double* below = ballot_.data() + at(f);
     const double* above = ballot_up_.data() + at(f);
+    if (!state.held.empty()) add_cost_vote(cut, state, f, below, ballot_up_.data() + at(f));
     for (std::int32_t s = cells.hi - 1; s > cells.lo; --s) below[s] += below[s + 1];
     double up = 0;
     for (std::int32_t s = cells.lo + 1; s <= cells.hi; ++s) {

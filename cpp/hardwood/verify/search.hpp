@@ -55,13 +55,12 @@ class Search {
   /// Whether the model itself gives a point another label than y.
   bool fools(const Point& point);
 
- private:
+ protected:
   struct Branch {
     std::size_t feature;
     std::int32_t cell;  ///< the first cell of the upper half
   };
 
-  Answer explore(const Cut& cut, State& state, std::size_t depth, Effort effort);
   bool try_point(const Cut& cut, const State& state);
   void vote(const Cut& cut, const State& state);
   void climb(const Cut& cut, const State& state);
@@ -72,7 +71,12 @@ class Search {
   void pull_back(const Cut& cut);
   bool settled(const Cut& cut, State& state);
   Branch choose(const Cut& cut, const State& state);
+  void add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
+                     double* above) const;
   std::int32_t best_leaf(const Cut& cut, const State& state, std::size_t t) const;
+
+  void write_trial(const Cut& cut);
+  void split(const Cut& cut, State& state, std::size_t depth);
 
   const Ensemble& ensemble_;
   const Ball& ball_;
@@ -90,7 +94,9 @@ class Search {
   std::vector<std::int64_t> gain_;
   std::vector<double> ballot_;
   std::vector<double> ballot_up_;
-  std::vector<std::size_t> far_;
+
+ private:
+  Answer explore(const Cut& cut, State& state, std::size_t depth, Effort effort);
 };
 
 }  // namespace hardwood::verify
