@@ -7,7 +7,8 @@ namespace hardwood::verify {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSlack = 1e-12;  // relative: sums of costs depend on their order, by less than this
+constexpr double kSlack =
+    1e-12;  // relative: sums of costs depend on their order, by less than this
 constexpr int kRootSweeps = 200;
 constexpr int kChildSweeps = 12;
 constexpr double kStall = 0.005;
@@ -32,10 +33,10 @@ Answer CostSearch::cheapest(const Cut& cut, State& state) {
 }
 
 /// No point that is good enough and in the box costs less than this.
-double CostSearch::lower_cost(const Cut& cut, const State& state) const {
+double CostSearch::lower_cost(const State& state) const {
   if (state.dead()) return kInfinity;
   if (state.price <= 0) return 0;
-  const auto short_of = static_cast<double>(cut.needed - (state.bound - state.allowance));
+  const auto short_of = static_cast<double>(state.needed - (state.bound - state.allowance));
   return std::max(short_of / state.price * (1 - kSlack), 0.0);
 }
 
@@ -52,20 +53,20 @@ Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
   double floor = 0;
   for (int sweep = 0; sweep < n_sweeps; ++sweep) {
     if (clock_.over()) {
-      open_cost_ = std::min(open_cost_, std::max(floor, lower_cost(cut, state)));
+      open_cost_ = std::min(open_cost_, std::max(floor, lower_cost(state)));
       return Answer::kTime;
     }
     const std::int64_t before = state.bound;
     if (!messages_.sweep(cut, state)) return Answer::kNone;
     if (!root || sweep >= 2) messages_.reprice(cut, state, budget());
-    if (state.bound < cut.needed) return Answer::kNone;
-    floor = std::max(floor, lower_cost(cut, state));
+    if (state.bound < state.needed || rounds_away(cut, state)) return Answer::kNone;
+    floor = std::max(floor, lower_cost(state));
     if (tries && (root ? sweep % 8 == 4 : sweep == 2) && try_points(cut, state, root)) {
       const Answer answer = improved();
       if (answer != Answer::kOpen) return answer;
     }
     const auto gained = static_cast<double>(before - state.bound);
-    const bool stalls = gained <= kStall * static_cast<double>(state.bound - cut.needed);
+    const bool stalls = gained <= kStall * static_cast<double>(state.bound - state.needed);
     if (stalls && sweep > (root ? 8 : 3)) break;
   }
   if (tries && try_points(cut, state, root)) {
@@ -84,20 +85,20 @@ Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
 
   split(cut, state, depth);
   Answer answer = Answer::kNone;
-  if (state.bound >= cut.needed) answer = look(cut, state, depth + 1);
+  if (state.bound >= state.needed) answer = look(cut, state, depth + 1);
   if (answer == Answer::kTime || answer == Answer::kRounding) {
-    open_cost_ = std::min(open_cost_, lower_cost(cut, stack_[depth]));
+    open_cost_ = std::min(open_cost_, lower_cost(stack_[depth]));
   }
   if (answer != Answer::kNone) return answer;
   std::swap(state, stack_[depth]);
-  return state.bound < cut.needed ? Answer::kNone : look(cut, state, depth + 1);
+  return state.bound < state.needed ? Answer::kNone : look(cut, state, depth + 1);
 }
 
 /// Bring a state to the budget of now, which may be less than when it was left.
 bool CostSearch::refresh(const Cut& cut, State& state) {
-  if (state.bound < cut.needed || !narrow(cut, state)) return false;
+  if (state.bound < state.needed || !narrow(cut, state)) return false;
   messages_.set_price(cut, state, state.price, budget());
-  return state.bound >= cut.needed;
+  return state.bound >= state.needed;
 }
 
 /// Drop cells that the budget does not pay for when every other feature takes its cheapest cell.
@@ -186,7 +187,7 @@ bool CostSearch::polish(const Cut& cut) {
 bool CostSearch::repair(const Cut& cut) {
   double spent = 0;
   for (std::size_t f = 0; f < cut.n_features(); ++f) spent += cost_at(cut, f, point_[f]);
-  for (int round = 0; value_ < cut.needed; ++round) {
+  for (int round = 0; value_ < cut.zero; ++round) {
     if (round == 60) return false;
     std::size_t best_feature = 0;
     std::int32_t best = -1;
@@ -197,7 +198,7 @@ bool CostSearch::repair(const Cut& cut) {
         const std::int64_t gained = gain[c] - gain[point_[f]];
         const double paid = cost_at(cut, f, c) - cost_at(cut, f, point_[f]);
         if (gained <= 0 || spent + paid > budget()) continue;
-        const auto useful = static_cast<double>(std::min(gained, cut.needed - value_));
+        const auto useful = static_cast<double>(std::min(gained, cut.zero - value_));
         const double rate = paid <= 0 ? kInfinity : useful / paid;
         if (rate > top) top = rate, best = c, best_feature = f;
       }
@@ -221,7 +222,7 @@ void CostSearch::descend(const Cut& cut) {
       const std::int64_t* gain = gains_of(cut, f);
       for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
         const double saved = now - cost_at(cut, f, c);
-        if (saved > top && value_ + gain[c] - gain[point_[f]] >= cut.needed) {
+        if (saved > top && value_ + gain[c] - gain[point_[f]] >= cut.zero) {
           top = saved, best = c, best_feature = f;
         }
       }

@@ -36,7 +36,7 @@ class CostSearch : public Search {
   Answer look(const Cut& cut, State& state, std::size_t depth);
   bool narrow(const Cut& cut, State& state) const;
   bool refresh(const Cut& cut, State& state);
-  double lower_cost(const Cut& cut, const State& state) const;
+  double lower_cost(const State& state) const;
   bool try_points(const Cut& cut, const State& state, bool thorough);
   void follow_costs(const Cut& cut, const State& state);
   bool polish(const Cut& cut);

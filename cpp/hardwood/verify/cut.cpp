@@ -12,22 +12,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostAtoms = 65535;
 constexpr int kUnitBits = 26;  // the gap that leaves can lie below the best is about 2^26 units
 
-/// How far a sum in floating point can be from the true one, for terms known up to a range.
-struct SumError {
-  double lo;
-  double hi;
-  double reach = 0;  // sum of the largest absolute partial sums
-  double size = 0;   // sum of the largest absolute terms
-
-  explicit SumError(double base) : lo(base), hi(base), size(std::abs(base)) {}
-  void add(double low, double high) {
-    lo += low;
-    hi += high;
-    reach += std::max(std::abs(lo), std::abs(hi));
-    size += std::max(std::abs(low), std::abs(high));
-  }
-};
-
 /// Turn counts per feature (at f + 1) into starts.
 void accumulate(std::vector<std::int32_t>& start) {
   for (std::size_t f = 1; f < start.size(); ++f) start[f] += start[f - 1];
@@ -52,7 +36,7 @@ void CutBuilder::build(const Ball& ball, const Question& question,
   quantise(cut);
   tables_.clear();
   scope_.clear();
-  leaf_value_.clear();
+  leaf_node_.clear();
   box_.clear();
   cut.roots.clear();
   for (const Tree& tree : trees_) tabulate(tree, cut);
@@ -63,6 +47,7 @@ void CutBuilder::build(const Ball& ball, const Question& question,
   cut.atom_cell.clear();
   cut.id.clear();
   cut.value.clear();
+  cut.leaf_node.clear();
   for (const Table& table : tables_) lay_out(table, cut);
   index_features(cut);
 }
@@ -79,7 +64,8 @@ std::int32_t CutBuilder::visit(std::int32_t at, const Ensemble::Member& member, 
       minus_ = {std::min(minus_.lo, minus), std::max(minus_.hi, minus)};
       ++n_leaves_;
       cut.nodes.push_back({kLeaf, 0, 0, 0, 0});
-      score_.push_back(plus - minus);
+      cut.plus.push_back(plus);
+      cut.minus.push_back(minus);
       return static_cast<std::int32_t>(cut.nodes.size()) - 1;
     }
     Cells& cells = cells_[static_cast<std::size_t>(node.feature)];
@@ -88,7 +74,8 @@ std::int32_t CutBuilder::visit(std::int32_t at, const Ensemble::Member& member, 
     if (left && right) {
       const auto me = cut.nodes.size();
       cut.nodes.push_back({node.feature, node.rank, 0, 0, 0});
-      score_.push_back(0);
+      cut.plus.push_back(0);
+      cut.minus.push_back(0);
       const Cells before = cells;
       cells.hi = node.rank;
       const std::int32_t below = visit(node.left, member, cut);
@@ -109,7 +96,10 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
   cells_ = ball_cells_;
   trees_.clear();
   cut.nodes.clear();
-  score_.clear();
+  cut.plus.clear();
+  cut.minus.clear();
+  cut.parts.clear();
+  cut.question = question;
   cut.constant = ensemble_.base(question.plus) - ensemble_.base(question.minus);
   SumError plus(ensemble_.base(question.plus));
   SumError minus(ensemble_.base(question.minus));
@@ -122,28 +112,32 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
     if (member.minus >= 0) minus.add(minus_.lo, minus_.hi);
     double best = -kInfinity;
     for (std::size_t at = first; at < cut.nodes.size(); ++at) {
-      if (cut.nodes[at].feature == kLeaf) best = std::max(best, score_[at]);
+      if (cut.nodes[at].feature == kLeaf) best = std::max(best, cut.plus[at] - cut.minus[at]);
     }
     cut.constant += best;
     if (n_leaves_ == 1) {
       cut.nodes.resize(first);
-      score_.resize(first);
+      cut.plus.resize(first);
+      cut.minus.resize(first);
+      cut.parts.push_back({-1, -1, plus_.lo, minus_.lo});
       continue;
     }
     trees_.push_back({root, static_cast<std::int32_t>(first),
-                      static_cast<std::int32_t>(cut.nodes.size()), best});
+                      static_cast<std::int32_t>(cut.nodes.size()),
+                      static_cast<std::int32_t>(cut.parts.size()), best});
+    cut.parts.push_back({root, -1, 0, 0});
   }
-  // The model's own sum, and the sums and differences formed here in double.
-  const double error =
-      1.001 * (ensemble_.unit_roundoff() * (plus.reach + minus.reach) +
-               0x1p-52 * (static_cast<double>(members.size()) + 8) * (plus.size + minus.size));
-  const double gap = cut.constant - ensemble_.needed(question, error);
+  const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
+  cut.own_error =
+      1.001 * 0x1p-52 * (static_cast<double>(members.size()) + 8) * (plus.size + minus.size);
+  const double gap = cut.constant - ensemble_.needed(question, error + cut.own_error);
   cut.empty = gap < 0;
   if (cut.empty) return;
   // A power of two, so that values that are themselves multiples of a coarser one stay exact.
   const double scale = std::max({gap, 0x1p-40 * (plus.size + minus.size), 0x1p-900});
   cut.unit = std::ldexp(1.0, std::ilogb(scale) - kUnitBits + 1);
   cut.needed = -static_cast<std::int64_t>(std::floor(gap / cut.unit));
+  cut.zero = std::max(cut.needed, cut.needed_for(0));
 }
 
 void CutBuilder::name_cells(const Ball& ball, Cut& cut) {
@@ -207,14 +201,14 @@ void CutBuilder::quantise(Cut& cut) {
     for (auto at = static_cast<std::size_t>(tree.first_node);
          at < static_cast<std::size_t>(tree.end_node); ++at) {
       if (cut.nodes[at].feature != kLeaf) continue;
-      const double units = std::ceil((score_[at] - tree.best) / cut.unit);
+      const double units = std::ceil((cut.plus[at] - cut.minus[at] - tree.best) / cut.unit);
       cut.nodes[at].value = static_cast<std::int32_t>(std::max(units, floor));
     }
   }
 }
 
 void CutBuilder::tabulate(const Tree& tree, Cut& cut) {
-  Table table{scope_.size(), 0, leaf_value_.size(), 0, box_.size()};
+  Table table{scope_.size(), 0, leaf_node_.size(), 0, box_.size()};
   for (auto at = static_cast<std::size_t>(tree.first_node);
        at < static_cast<std::size_t>(tree.end_node); ++at) {
     if (cut.nodes[at].feature != kLeaf) scope_.push_back(cut.nodes[at].feature);
@@ -238,10 +232,11 @@ void CutBuilder::tabulate(const Tree& tree, Cut& cut) {
   if (table.n_scope == 1) {
     add_alone(table, cut);
     scope_.resize(table.scope);
-    leaf_value_.resize(table.leaf);
+    leaf_node_.resize(table.leaf);
     box_.resize(table.box);
     return;
   }
+  cut.parts[static_cast<std::size_t>(tree.part)].factor = static_cast<std::int32_t>(tables_.size());
   cut.roots.push_back(tree.root);
   tables_.push_back(table);
 }
@@ -251,7 +246,7 @@ void CutBuilder::add_leaves(std::int32_t at, const Cut& cut, Table& table) {
   if (node.feature == kLeaf) {
     if (node.value < cut.needed) return;  // with it, no choice of the others is enough
     if (budget_ < kInfinity && cost_of_path(cut, table) > budget_) return;
-    leaf_value_.push_back(node.value);
+    leaf_node_.push_back(at);
     box_.insert(box_.end(), path_.begin(), path_.end());
     ++table.n_leaves;
     return;
@@ -287,7 +282,8 @@ void CutBuilder::add_alone(const Table& table, Cut& cut) {
     const Cells cells = box_[table.box + leaf];
     never_until(cells.lo);
     for (; next <= cells.hi; ++next) {
-      cut.alone[first + static_cast<std::size_t>(next)] += leaf_value_[table.leaf + leaf];
+      cut.alone[first + static_cast<std::size_t>(next)] +=
+          cut.nodes[static_cast<std::size_t>(leaf_node_[table.leaf + leaf])].value;
     }
     cut.alone_ends[first + static_cast<std::size_t>(cells.hi)] = 1;
   }
@@ -298,8 +294,10 @@ void CutBuilder::lay_out(const Table& table, Cut& cut) {
   Cut::Factor factor{static_cast<std::int32_t>(cut.value.size()),
                      static_cast<std::int32_t>(table.n_leaves),
                      static_cast<std::int32_t>(cut.links.size()), 0};
-  const auto values = leaf_value_.begin() + static_cast<std::ptrdiff_t>(table.leaf);
-  cut.value.insert(cut.value.end(), values, values + static_cast<std::ptrdiff_t>(table.n_leaves));
+  for (std::size_t leaf = table.leaf; leaf < table.leaf + table.n_leaves; ++leaf) {
+    cut.leaf_node.push_back(leaf_node_[leaf]);
+    cut.value.push_back(cut.nodes[static_cast<std::size_t>(leaf_node_[leaf])].value);
+  }
   for (std::size_t p = 0; p < table.n_scope; ++p) lay_out_link(table, p, cut);
   factor.n_links = static_cast<std::int32_t>(cut.links.size()) - factor.link;
   cut.factors.push_back(factor);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -7,6 +9,22 @@
 #include "hardwood/verify/ensemble.hpp"
 
 namespace hardwood::verify {
+
+/// How far a sum in floating point can be from the true one, for terms known up to a range.
+struct SumError {
+  double lo;
+  double hi;
+  double reach = 0;  ///< sum of the largest absolute partial sums
+  double size = 0;   ///< sum of the largest absolute terms
+
+  explicit SumError(double base) : lo(base), hi(base), size(std::abs(base)) {}
+  void add(double low, double high) {
+    lo += low;
+    hi += high;
+    reach += std::max(std::abs(lo), std::abs(hi));
+    size += std::max(std::abs(low), std::abs(high));
+  }
+};
 
 /// The part of a model that one ball touches, for one question.
 ///
@@ -44,6 +62,13 @@ struct Cut {
     std::int32_t n_atoms;
     std::size_t id;  ///< where the interval of each leaf is kept
   };
+  /// A tree of the question, in the model's order: one leaf, a tree on one feature, or a factor.
+  struct Part {
+    std::int32_t root = -1;
+    std::int32_t factor = -1;
+    double plus = 0;
+    double minus = 0;
+  };
   struct Atoms {
     std::uint16_t lo;
     std::uint16_t hi;
@@ -53,7 +78,17 @@ struct Cut {
   double constant = 0;
   double unit = 1;
   std::int64_t needed = 0;
+  std::int64_t zero = 0;  ///< what would be needed if the model's own sum did not round
 
+  double own_error = 0;  ///< of the sums and differences formed here, in double
+  /// What a point's value must be, if the model's own sum is at most `error` away from the true
+  /// one.
+  std::int64_t needed_for(double error) const {
+    return -static_cast<std::int64_t>(std::floor((constant + own_error + error) / unit));
+  }
+
+  Question question{};
+  std::vector<Part> parts;
   std::vector<std::int32_t> feature;     ///< of the model
   std::vector<std::int32_t> cell_start;  ///< cells of feature f: [cell_start[f], cell_start[f + 1])
   std::vector<std::int32_t> cell;        ///< the model's cell nearest to the row
@@ -63,10 +98,12 @@ struct Cut {
   std::vector<std::int64_t> alone;       ///< value of the trees on this feature only, per cell
   std::vector<std::uint8_t> alone_ends;  ///< whether one of them tells a cell from the next
 
-  std::vector<Node> nodes;               ///< trees with two or more leaves, to read values from
-  std::vector<std::int32_t> roots;       ///< of those on two or more features
-  std::vector<std::int32_t> root_start;  ///< per feature, into root_of
-  std::vector<std::int32_t> root_of;     ///< positions in roots
+  std::vector<double> plus;  ///< per node: what a leaf adds to the two outputs, unrounded
+  std::vector<double> minus;
+  std::vector<Node> nodes;                ///< trees with two or more leaves, to read values from
+  std::vector<std::int32_t> roots;        ///< of those on two or more features
+  std::vector<std::int32_t> root_start;   ///< per feature, into root_of
+  std::vector<std::int32_t> root_of;      ///< positions in roots
   std::vector<std::int32_t> scope_start;  ///< per root, into scope
   std::vector<std::int32_t> scope;        ///< features of a root's tree
 
@@ -77,7 +114,8 @@ struct Cut {
   std::vector<Atoms> intervals;
   std::vector<std::int32_t> atom_cell;
   std::vector<std::uint16_t> id;
-  std::vector<std::int32_t> value;  ///< of the leaves of factors
+  std::vector<std::int32_t> value;      ///< of the leaves of factors
+  std::vector<std::int32_t> leaf_node;  ///< the node of each
 
   std::size_t n_features() const { return feature.size(); }
   std::int32_t n_cells(std::size_t f) const { return cell_start[f + 1] - cell_start[f]; }
@@ -106,14 +144,14 @@ class CutBuilder {
   /// Cut the model to the ball of `radius` (in any norm: the box around it). Leaves to which all
   /// ways cost more than `budget`, in a norm that sums, are left out.
   void build(const Ball& ball, const Question& question, std::span<const Ensemble::Member> members,
-             double radius, double budget,
-             Cut& cut);
+             double radius, double budget, Cut& cut);
 
  private:
   struct Tree {
     std::int32_t root;
     std::int32_t first_node;
     std::int32_t end_node;
+    std::int32_t part;
     double best;
   };
   struct Range {  // of the values of one tree in one output
@@ -156,7 +194,7 @@ class CutBuilder {
 
   std::vector<Table> tables_;
   std::vector<std::int32_t> scope_;
-  std::vector<std::int32_t> leaf_value_;
+  std::vector<std::int32_t> leaf_node_;
   std::vector<Cells> box_;
   std::vector<Cells> path_;             // cells per scope feature while walking down
   std::vector<std::int32_t> position_;  // feature of the cut -> position in the scope

@@ -71,8 +71,8 @@ class RowSearch {
     if (!wrong_already()) {
       double lower = kInfinity;
       for (const Asked& asked : asked_) {
-        lower = std::min(lower, budget_.norm == Norm::kInf ? nearest(asked, lower)
-                                                           : cheapest(asked, lower));
+        lower = std::min(
+            lower, budget_.norm == Norm::kInf ? nearest(asked, lower) : cheapest(asked, lower));
       }
       lower_ = std::min(lower, upper_);
       if (lower_ == upper_) ending_ = Answer::kNone;

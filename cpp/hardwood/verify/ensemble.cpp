@@ -135,9 +135,7 @@ void Ensemble::margin(std::span<const std::int32_t> cells, std::span<double> out
     }
     for (std::size_t v = 0; v < n_values_; ++v) {
       double& sum = out[static_cast<std::size_t>(output_[k]) + v];
-      const double leaf = value_[static_cast<std::size_t>(at) * n_values_ + v];
-      // Two floats added in double and rounded once are the float sum: a double has room for it.
-      sum = sum_float32_ ? static_cast<float>(sum + leaf) : sum + leaf;
+      sum = add(sum, value_[static_cast<std::size_t>(at) * n_values_ + v]);
     }
   }
 }

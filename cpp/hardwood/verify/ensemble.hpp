@@ -72,6 +72,11 @@ class Ensemble {
 
   /// The largest error of one addition, relative to its result, in the model's own sum.
   double unit_roundoff() const { return sum_float32_ ? 0x1p-24 : 0x1p-53; }
+  /// The next partial sum, in the model's own precision. It never falls when a term grows.
+  double add(double sum, double term) const {
+    // Two floats added in double and rounded once are the float sum: a double has room for it.
+    return sum_float32_ ? static_cast<float>(sum + term) : sum + term;
+  }
   /// If all sums are exact in the model's own precision: the power of two that divides them all.
   /// Else 0.
   double grain() const { return grain_; }

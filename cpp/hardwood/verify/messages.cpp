@@ -16,9 +16,9 @@ constexpr std::int32_t kWorthFloor = -(1 << 30);
 constexpr std::int32_t kGone = std::numeric_limits<std::int32_t>::min();  // below every floor
 
 /// A leaf stays while, with the best of everything else, it still gets to what is needed.
-std::int32_t least_worth(const Cut& cut, const State& state, std::size_t factor) {
+std::int32_t least_worth(const State& state, std::size_t factor) {
   return static_cast<std::int32_t>(
-      std::max<std::int64_t>(state.best[factor] + cut.needed - state.bound, kWorthFloor));
+      std::max<std::int64_t>(state.best[factor] + state.needed - state.bound, kWorthFloor));
 }
 
 /// What a cell's cost takes from its value: never more than the price says.
@@ -35,6 +35,7 @@ void Messages::start(const Cut& cut, State& state) {
   state.base_of.resize(n_features);
   state.changed.assign(n_features, 1);
   state.bound = 0;
+  state.needed = cut.needed;
   state.held.clear();
   for (std::size_t f = 0; f < n_features; ++f) {
     state.cells[f] = {0, cut.n_cells(f) - 1};
@@ -146,7 +147,7 @@ bool Messages::gather(const Cut& cut, State& state, const Cut::Link& link, Cells
   std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
   const std::int32_t* worth = state.worth.data() + cut.factors[t].leaf;
   const std::uint16_t* id = cut.id.data() + link.id;
-  const std::int32_t least = least_worth(cut, state, t);
+  const std::int32_t least = least_worth(state, t);
   if (interval_.size() < n_intervals) interval_.resize(n_intervals);
   std::fill_n(interval_.begin(), n_intervals, kGone);
   std::int32_t n_alive = 0;
@@ -187,7 +188,7 @@ bool Messages::decide_cells(const Cut& cut, State& state, std::size_t f, std::in
                             std::size_t n) {
   Cells& cells = state.cells[f];
   const std::int64_t* alone = cut.alone.data() + cut.cell_start[f];
-  const std::int64_t least = cut.needed - others;
+  const std::int64_t least = state.needed - others;
   const bool costs = !state.held.empty();
   const std::size_t n_shares = n + (costs ? 1 : 0);
   const double even = n_shares == 0 ? 0.0 : 1.0 / static_cast<double>(n_shares);
@@ -339,7 +340,7 @@ bool Messages::prune(const Cut& cut, State& state) {
   for (std::size_t t = 0; t < cut.factors.size(); ++t) {
     std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
     const std::int32_t* worth = state.worth.data() + cut.factors[t].leaf;
-    const std::int32_t least = least_worth(cut, state, t);
+    const std::int32_t least = least_worth(state, t);
     std::uint16_t* end = std::remove_if(alive, alive + state.n_alive[t],
                                         [&](std::uint16_t leaf) { return worth[leaf] < least; });
     state.n_alive[t] = static_cast<std::int32_t>(end - alive);
@@ -358,7 +359,7 @@ bool Messages::sweep(const Cut& cut, State& state) {
     const bool settled = state.cells[f].lo == state.cells[f].hi || n_shares < 2;
     if (settled && !state.changed[f]) continue;
     update(cut, state, f);
-    if (state.bound < cut.needed) return false;
+    if (state.bound < state.needed) return false;
   }
   return true;
 }

@@ -24,13 +24,14 @@ struct State {
   std::vector<std::int32_t> n_alive;  // per factor
   std::vector<std::int32_t> best;     // per factor
   std::int64_t bound = 0;
+  std::int64_t needed = 0;  // what a point of the box must be worth: at least the cut's own
 
   // Where points have a cost and the costs a budget: whatever is left of the budget is worth
   // `price` a unit of cost, in the value's own units, so a bound below `needed` proves that no
   // point is good enough and cheap enough. The costs take part in sharing like one more factor.
   double price = 0;
-  std::int64_t allowance = 0;         // the whole budget at that price, rounded up; in the bound
-  std::vector<std::int64_t> held;     // per cell: the share that meets the cost; empty: no costs
+  std::int64_t allowance = 0;           // the whole budget at that price, rounded up; in the bound
+  std::vector<std::int64_t> held;       // per cell: the share that meets the cost; empty: no costs
   std::vector<std::int64_t> held_best;  // per feature: the best of held less the cost at its price
 
   bool dead() const { return bound <= kNever; }
@@ -47,7 +48,7 @@ class Messages {
   void set_price(const Cut& cut, State& state, double price, double budget);
 
   /// Share feature f out anew, evenly among its factors; drops leaves and cells that cannot be part
-  /// of a point of value `needed`. Sets state.bound to kNever when nothing is left.
+  /// of a point of value `needed`. Sets `bound` to kNever when nothing is left.
   void update(const Cut& cut, State& state, std::size_t f);
 
   /// Update every feature once; true as long as the bound does not prove the box empty.

@@ -44,10 +44,10 @@ Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort e
   for (int sweep = 0; sweep < n_sweeps; ++sweep) {
     if (clock_.over()) return Answer::kTime;
     const std::int64_t before = state.bound;
-    if (!messages_.sweep(cut, state)) return Answer::kNone;
+    if (!messages_.sweep(cut, state) || rounds_away(cut, state)) return Answer::kNone;
     if (sweep % 8 == 2 && try_point(cut, state)) return Answer::kFound;
     const auto gained = static_cast<double>(before - state.bound);
-    if (sweep > 3 && gained <= kStall * static_cast<double>(state.bound - cut.needed)) break;
+    if (sweep > 3 && gained <= kStall * static_cast<double>(state.bound - state.needed)) break;
   }
   if (try_point(cut, state)) return Answer::kFound;
   if (settled(cut, state)) {
@@ -60,12 +60,12 @@ Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort e
   if (depth == 0 && effort == Effort::kRoot) return Answer::kOpen;
 
   split(cut, state, depth);
-  if (state.bound >= cut.needed) {
+  if (state.bound >= state.needed) {
     const Answer answer = explore(cut, state, depth + 1, effort);
     if (answer != Answer::kNone) return answer;
   }
   std::swap(state, stack_[depth]);
-  if (state.bound < cut.needed) return Answer::kNone;
+  if (state.bound < state.needed) return Answer::kNone;
   return explore(cut, state, depth + 1, effort);
 }
 
@@ -149,9 +149,9 @@ void Search::vote(const Cut& cut, const State& state) {
 
 /// Coordinate ascent inside the state's cells until the value is enough or nothing improves.
 void Search::climb(const Cut& cut, const State& state) {
-  for (int round = 0; round < 8 && value_ < cut.needed; ++round) {
+  for (int round = 0; round < 8 && value_ < cut.zero; ++round) {
     bool moved = false;
-    for (std::size_t f = 0; f < cut.n_features() && value_ < cut.needed; ++f) {
+    for (std::size_t f = 0; f < cut.n_features() && value_ < cut.zero; ++f) {
       const Cells cells = state.cells[f];
       if (cells.lo == cells.hi) continue;
       gains(cut, f);
@@ -172,7 +172,8 @@ void Search::climb(const Cut& cut, const State& state) {
 void Search::gains(const Cut& cut, std::size_t f) {
   gain_.assign(cut.alone.begin() + cut.cell_start[f], cut.alone.begin() + cut.cell_start[f + 1]);
   for (const std::int32_t root : cut.roots_of(f)) {
-    add_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f), 0, cut.n_cells(f) - 1);
+    add_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f), 0,
+              cut.n_cells(f) - 1);
   }
 }
 
@@ -266,11 +267,74 @@ void Search::pull_back(const Cut& cut) {
       if (step_of(f, point_[f]) >= largest) move(f);
     }
     bool moved = true;
-    for (int round = 0; round < 3 && moved && value_ < cut.needed; ++round) {
+    for (int round = 0; round < 3 && moved && value_ < cut.zero; ++round) {
       moved = false;
-      for (std::size_t f = 0; f < cut.n_features() && value_ < cut.needed; ++f) moved |= move(f);
+      for (std::size_t f = 0; f < cut.n_features() && value_ < cut.zero; ++f) moved |= move(f);
     }
     if (!accept(cut)) return;
+  }
+}
+
+/// Whether only the rounding of the model's own sum keeps the bound from being a proof, and that
+/// sum itself settles it: added up in the model's precision and order, the best leaves that are
+/// left of every tree do not fool. Such a sum never falls when a term grows, so no other leaves do.
+bool Search::rounds_away(const Cut& cut, State& state) {
+  if (state.bound >= cut.zero) return false;
+  if (!messages_.prune(cut, state)) return true;
+  SumError plus(ensemble_.base(cut.question.plus));
+  SumError minus(ensemble_.base(cut.question.minus));
+  double most = plus.hi;
+  double least = minus.lo;
+  for (const Cut::Part& part : cut.parts) {
+    Span of_plus{part.plus, part.plus};
+    Span of_minus{part.minus, part.minus};
+    if (part.root >= 0) see_leaves(cut, state, part, of_plus, of_minus);
+    most = ensemble_.add(most, of_plus.hi);
+    least = ensemble_.add(least, of_minus.lo);
+    plus.add(of_plus.lo, of_plus.hi);
+    minus.add(of_minus.lo, of_minus.hi);
+  }
+  if (cut.question.strict ? most <= least : most < least) return true;
+  // With fewer leaves left, the sum has less room to go astray than at the start.
+  if (ensemble_.grain() == 0) {
+    const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
+    state.needed = std::max(state.needed, cut.needed_for(error));
+  }
+  return state.bound < state.needed;
+}
+
+/// The range of what the leaves that are left of one tree add to the two outputs.
+void Search::see_leaves(const Cut& cut, const State& state, const Cut::Part& part, Span& plus,
+                        Span& minus) {
+  plus =
+      minus = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  const auto see = [&](std::int32_t node) {
+    const double high = cut.plus[static_cast<std::size_t>(node)];
+    const double low = cut.minus[static_cast<std::size_t>(node)];
+    plus = {std::min(plus.lo, high), std::max(plus.hi, high)};
+    minus = {std::min(minus.lo, low), std::max(minus.hi, low)};
+  };
+  if (part.factor >= 0) {
+    const auto t = static_cast<std::size_t>(part.factor);
+    const auto first = static_cast<std::size_t>(cut.factors[t].leaf);
+    for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
+      see(cut.leaf_node[first + state.alive[first + static_cast<std::size_t>(k)]]);
+    }
+    return;
+  }
+  const Cut::Node& root = cut.nodes[static_cast<std::size_t>(part.root)];
+  const Cells cells = state.cells[static_cast<std::size_t>(root.feature)];
+  open_.assign(1, part.root);
+  while (!open_.empty()) {
+    const std::int32_t at = open_.back();
+    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+    open_.pop_back();
+    if (node.feature == kLeaf) {
+      see(at);
+      continue;
+    }
+    if (cells.lo <= node.rank) open_.push_back(node.left);
+    if (cells.hi > node.rank) open_.push_back(node.right);
   }
 }
 

@@ -56,6 +56,10 @@ class Search {
   bool fools(const Point& point);
 
  protected:
+  struct Span {
+    double lo;
+    double hi;
+  };
   struct Branch {
     std::size_t feature;
     std::int32_t cell;  ///< the first cell of the upper half
@@ -70,6 +74,9 @@ class Search {
   bool accept(const Cut& cut);
   void pull_back(const Cut& cut);
   bool settled(const Cut& cut, State& state);
+  bool rounds_away(const Cut& cut, State& state);
+  void see_leaves(const Cut& cut, const State& state, const Cut::Part& part, Span& plus,
+                  Span& minus);
   Branch choose(const Cut& cut, const State& state);
   void add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
                      double* above) const;
@@ -94,6 +101,7 @@ class Search {
   std::vector<std::int64_t> gain_;
   std::vector<double> ballot_;
   std::vector<double> ballot_up_;
+  std::vector<std::int32_t> open_;
 
  private:
   Answer explore(const Cut& cut, State& state, std::size_t depth, Effort effort);
