@@ -1,11 +1,44 @@
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
 
 #include "array.hpp"
+#include "hardwood/verify/distance.hpp"
 #include "hardwood/verify/tree.hpp"
 #include "reach.hpp"
 #include "trees.hpp"
 
 namespace hardwood::bind {
+namespace {
+
+/// The two questions about ensembles cross the border in the same way.
+void bind_ensemble(nb::module_& module, const char* name,
+                   decltype(verify::nearest_in_ensemble)* ask, const char* doc) {
+  module.def(
+      name,
+      [ask](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
+            verify::Norm norm, double radius, const Array2<double>& reach,
+            const Array1<double>& down_scale, const Array1<double>& up_scale, double row_seconds,
+            double total_seconds, int n_threads, verify::Watch& watch) {
+        const verify::Budget budget{norm, radius, reaches(reach), span(down_scale), span(up_scale)};
+        const verify::Limits limits{row_seconds, total_seconds, n_threads};
+        verify::Distances found;
+        {
+          const nb::gil_scoped_release release;
+          found = ask(trees.trees, matrix(x), span(y), budget, limits, watch);
+        }
+        return std::tuple(own(std::move(found.lower)), own(std::move(found.upper)),
+                          own(std::move(found.ending)), own(std::move(found.x_adv), x.shape(1)),
+                          own(std::move(found.seconds)));
+      },
+      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
+      nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
+      nb::arg("up_scale").noconvert(), nb::arg("row_seconds"), nb::arg("total_seconds"),
+      nb::arg("n_threads"), nb::arg("watch"), doc);
+}
+
+}  // namespace
 
 void bind_verify(nb::module_& module) {
   nb::enum_<verify::Norm>(module, "Norm")
@@ -32,6 +65,23 @@ void bind_verify(nb::module_& module) {
       nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
       nb::arg("up_scale").noconvert(), nb::arg("n_threads"),
       "Distance of every row to the nearest leaf of another label, and the point there.");
+
+  nb::class_<verify::Watch>(module, "Watch", "How far a search has got; it can be stopped.")
+      .def(nb::init<>())
+      .def("stop", [](verify::Watch& self) { self.stop = true; })
+      .def_prop_ro("n_done", [](const verify::Watch& self) { return self.n_done.load(); })
+      .def_prop_ro("n_open", [](const verify::Watch& self) { return self.n_open.load(); });
+  nb::enum_<verify::Ending>(module, "Ending", nb::is_arithmetic())
+      .value("exact", verify::Ending::kExact)
+      .value("time", verify::Ending::kTime)
+      .value("rounding", verify::Ending::kRounding)
+      .value("stopped", verify::Ending::kStopped);
+  bind_ensemble(
+      module, "nearest_in_ensemble", &verify::nearest_in_ensemble,
+      "Bounds on the smallest change that fools the model: lower, upper, ending, x_adv, seconds.");
+  bind_ensemble(
+      module, "any_in_ensemble", &verify::any_in_ensemble,
+      "Whether any change within reach fools the model: lower, upper, ending, x_adv, seconds.");
 }
 
 }  // namespace hardwood::bind

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from hardwood.model.trees import Trees
     from hardwood.threat import Threat
     from hardwood.verify.certify import certify
+    from hardwood.verify.curve import AccuracyCurve, certified_accuracy
     from hardwood.verify.distance import minimal_distance
     from hardwood.verify.result import Certificate, DistanceResult
 
 __version__ = _version("hardwood")
 
 _HOME = {
+    "AccuracyCurve": "verify.curve",
     "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
     "DistanceResult": "verify.result",
@@ -47,12 +49,14 @@ _HOME = {
     "Trees": "model.trees",
     "UndecidedWarning": "errors",
     "UnsupportedModelError": "errors",
+    "certified_accuracy": "verify.curve",
     "certify": "verify.certify",
     "load_model": "model.load",
     "minimal_distance": "verify.distance",
 }
 
 __all__ = [
+    "AccuracyCurve",
     "BoostingRound",
     "Certificate",
     "DistanceResult",
@@ -67,6 +71,7 @@ __all__ = [
     "Trees",
     "UndecidedWarning",
     "UnsupportedModelError",
+    "certified_accuracy",
     "certify",
     "load_model",
     "minimal_distance",

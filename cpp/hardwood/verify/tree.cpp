@@ -15,37 +15,6 @@ constexpr std::size_t kBlock = 256;
 
 double to_float32(double x) { return static_cast<float>(x); }
 
-/// The distance from x to z, rounded up until the ball of that size contains z in floating point:
-/// x + step >= z or x - step <= z.
-double step_between(double x, double z) {
-  double step = std::abs(z - x);
-  while (z > x ? x + step < z : x - step > z) step = std::nextafter(step, kInfinity);
-  return step;
-}
-
-/// Steps summed up in one norm; `total` grows with every step, so a search may stop early.
-struct Length {
-  Norm norm;
-  double total = 0;
-
-  void add(double step) {
-    switch (norm) {
-      case Norm::kInf:
-        total = std::max(total, step);
-        break;
-      case Norm::kOne:
-        total += step;
-        break;
-      case Norm::kTwo:
-        total = std::hypot(total, step);  // squares of tiny steps would be 0
-        break;
-      case Norm::kZero:
-        total += 1;
-        break;
-    }
-  }
-};
-
 class TreeSearch {
  public:
   TreeSearch(const model::Trees& trees, const Budget& budget)

@@ -7,10 +7,9 @@
 #include "hardwood/model/trees.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
+#include "hardwood/verify/length.hpp"
 
 namespace hardwood::verify {
-
-enum class Norm : std::uint8_t { kInf, kOne, kTwo, kZero };
 
 /// How a move is measured and what bounds it.
 ///

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from hardwood.threat import Threat
-from hardwood.verify import tree
-from hardwood.verify.problem import Problem, refuse_ensembles
+from hardwood.verify import ensemble, tree
+from hardwood.verify.ensemble import Effort, Progress, warn_undecided
+from hardwood.verify.problem import Problem
 from hardwood.verify.result import Certificate
 
 
@@ -17,14 +18,16 @@ def certify(
     threat: Threat | float,
     *,
     time_limit: float | None = None,
+    total_time_limit: float | None = None,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Prove for each row that no point of the threat changes its label, or show one that does.
 
     Parameters
     ----------
     model : object
-        A single tree: anything that `load_model` reads.
+        Anything that `load_model` reads: any number of trees, of any depth and origin.
     X : array-like of shape (n_samples, n_features)
         Rows. A missing value (NaN) is not moved.
     y : array-like of shape (n_samples,)
@@ -32,15 +35,31 @@ def certify(
     threat : Threat or number
         What the adversary may do; a number is ``Threat(eps=number)``.
     time_limit : float or None, default=None
-        Seconds; single trees never need it.
+        Seconds for each row; a row that is stopped is ``"unknown"``. Single trees never need it.
+    total_time_limit : float or None, default=None
+        Seconds for all rows together.
     n_jobs : int or None, default=None
-        Number of threads; -1 means all cores.
+        Number of threads, over rows; -1 means all cores. The answers do not depend on it.
+    progress : callable or None, default=None
+        Called about 20 times a second with the number of rows that are done, how many of these are
+        undecided, and the number of all rows.
 
     Returns
     -------
     Certificate
-        A ``status`` per row, with ``certified_accuracy <= truth <= attacked_accuracy``; for single
-        trees both are the truth.
+        A ``status`` per row, with ``certified_accuracy <= truth <= attacked_accuracy``; both are
+        the truth where no row is left unknown. Ctrl-C ends the search early and returns what is
+        proven so far.
+
+    Warns
+    -----
+    UndecidedWarning
+        If rows are left undecided.
+
+    Notes
+    -----
+    One decision a row, which is quicker than its distance: `minimal_distance` answers for every
+    eps at once, `certified_accuracy` for a list of them.
 
     Examples
     --------
@@ -54,19 +73,22 @@ def certify(
     >>> round(certificate.certified_accuracy, 3)
     0.775
     """
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(
-            f"time_limit must be a number of seconds > 0, got time_limit={time_limit}."
-        )
+    effort = Effort(time_limit, total_time_limit, progress)
     if not isinstance(threat, Threat):
         threat = Threat(threat)
     problem = Problem.of(model, X, y, n_jobs)
-    refuse_ensembles(problem.trees, "certify")
     reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)
-    distance, X_adv = tree.nearest(problem, threat.norm, reach)
+    if problem.trees.n_trees == 1:
+        distance, X_adv = tree.nearest(problem, threat.norm, reach)
+        status = np.where(np.isfinite(distance), "broken", "certified")
+        reason = np.full(len(status), "")
+    else:
+        found = ensemble.decide(problem, threat.norm, reach, effort)
+        status, reason, X_adv = found.verdict(), found.reason, found.X_adv
+    warn_undecided(status, effort)
     return Certificate(
-        status=np.where(np.isfinite(distance), "broken", "certified"),
-        reason=np.where(problem.misclassified(), "misclassified", ""),
+        status=status,
+        reason=np.where(problem.misclassified(), "misclassified", reason),
         X_adv=X_adv,
         threat=threat,
     )

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from hardwood.threat import Threat, as_threat, check_norm
-from hardwood.verify import tree
-from hardwood.verify.problem import Problem, refuse_ensembles
+from hardwood.verify import ensemble, tree
+from hardwood.verify.ensemble import Effort, Progress, warn_undecided
+from hardwood.verify.problem import Problem
 from hardwood.verify.result import DistanceResult
 
 
@@ -18,14 +19,16 @@ def minimal_distance(
     norm: Any = "inf",
     threat: Threat | None = None,
     time_limit: float | None = None,
+    total_time_limit: float | None = None,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> DistanceResult:
     """Find the smallest change of each row that fools the model.
 
     Parameters
     ----------
     model : object
-        A single tree: anything that `load_model` reads.
+        Anything that `load_model` reads: any number of trees, of any depth and origin.
     X : array-like of shape (n_samples, n_features)
         Rows. A missing value (NaN) is not moved.
     y : array-like of shape (n_samples,)
@@ -37,21 +40,39 @@ def minimal_distance(
         does not limit the search, but where ``eps`` differs between features, a step is measured
         relative to it: with half of the largest eps it counts twice. Its norm must be `norm`.
     time_limit : float or None, default=None
-        Seconds; single trees never need it.
+        Seconds for each row. The problem is NP-complete for two or more trees, so some rows of
+        some models take long; a row that is stopped keeps what is proven and found by then. Single
+        trees never need it.
+    total_time_limit : float or None, default=None
+        Seconds for all rows together; rows whose turn never came have ``lower=0``.
     n_jobs : int or None, default=None
-        Number of threads; -1 means all cores.
+        Number of threads, over rows; -1 means all cores. The answers do not depend on it.
+    progress : callable or None, default=None
+        Called about 20 times a second with the number of rows that are done, how many of these are
+        undecided, and the number of all rows.
 
     Returns
     -------
     DistanceResult
-        ``lower`` and ``upper`` bounds, equal for single trees, and the examples. An example in
-        the maximum norm sits on the float where the model's label changes: ``certify`` with
-        ``eps=upper`` breaks the row.
+        ``lower`` and ``upper`` bounds, equal where the status is ``"exact"``, and the examples. An
+        example in the maximum norm sits on the float where the model's label changes: ``certify``
+        with ``eps=upper`` breaks the row. Ctrl-C ends the search early and returns what is proven
+        so far.
+
+    Warns
+    -----
+    UndecidedWarning
+        If rows are left undecided.
 
     Notes
     -----
-    The leaf boxes of a tree are disjoint and cover the space, so the smallest distance to a box of
-    another label is the answer; it costs one pass over the leaves a row.
+    One tree: its leaf boxes are disjoint and cover the space, so the smallest distance to a box of
+    another label is the answer, at the cost of one pass over the leaves.
+
+    More trees: a branch and bound over the thresholds around the row, bounded by message passing
+    between trees that share a feature. The label that counts is the model's own, from sums in its
+    own precision and order: an example is replayed in it before it counts, and where a proof would
+    hang on less than the rounding of that sum, points are settled one by one.
 
     Examples
     --------
@@ -68,25 +89,28 @@ def minimal_distance(
     0.189
     """
     norm = check_norm(norm)
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(
-            f"time_limit must be a number of seconds > 0, got time_limit={time_limit}."
-        )
+    effort = Effort(time_limit, total_time_limit, progress)
     threat = as_threat(1, threat, norm)
     if threat.norm != norm:
         raise ValueError(
             f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
         )
     problem = Problem.of(model, X, y, n_jobs)
-    refuse_ensembles(problem.trees, "minimal_distance")
-    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)
-    distance, X_adv = tree.nearest(problem, norm, reach.without_radius())
+    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names).without_radius()
+    if problem.trees.n_trees == 1:
+        distance, X_adv = tree.nearest(problem, norm, reach)
+        lower, upper, reason = distance, distance.copy(), np.full(len(distance), "")
+    else:
+        found = ensemble.nearest(problem, norm, reach, effort)
+        lower, upper, reason, X_adv = found.lower, found.upper, found.reason, found.X_adv
     wrong = problem.misclassified()
+    status = np.where(wrong, "misclassified", np.where(lower == upper, "exact", "unknown"))
+    warn_undecided(status, effort)
     return DistanceResult(
-        lower=distance,
-        upper=distance.copy(),
-        status=np.where(wrong, "misclassified", "exact"),
-        reason=np.where(wrong, "the model gets this row wrong without an attack", ""),
+        lower=lower,
+        upper=upper,
+        status=status,
+        reason=np.where(wrong, "the model gets this row wrong without an attack", reason),
         X_adv=X_adv,
         norm=norm,
     )

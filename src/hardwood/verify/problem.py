@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
-from hardwood.errors import HardwoodError, UnsupportedModelError
+from hardwood.errors import HardwoodError
 from hardwood.model.load import load_model
 from hardwood.model.trees import Trees
 
@@ -49,12 +49,3 @@ class Problem:
                 f"The example found for row {row} does not change the label when replayed; "
                 f"this is a bug in hardwood, please report it with the model and the row."
             )
-
-
-def refuse_ensembles(trees: Trees, what: str) -> None:
-    """Exact answers exist for one tree so far."""
-    if trees.n_trees != 1:
-        raise UnsupportedModelError(
-            f"{what} is exact for single trees, and this model has {trees.n_trees} trees; "
-            f"ensembles are not supported yet. Pass a model of one tree."
-        )

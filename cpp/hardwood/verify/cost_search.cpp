@@ -1,0 +1,275 @@
+#include "hardwood/verify/cost_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hardwood::verify {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSlack =
+    1e-12;  // relative: sums of costs depend on their order, by less than this
+constexpr int kRootSweeps = 200;
+constexpr int kChildSweeps = 12;
+constexpr double kStall = 0.005;
+constexpr double kRebuild = 0.9;  // a budget that fell below this share of it is worth a new cut
+constexpr int kTryEvery = 4;      // nodes
+constexpr std::int64_t kMostNear = 20000;
+
+}  // namespace
+
+double CostSearch::budget() const {
+  const double total = ball_.norm() == Norm::kTwo ? bar_ * bar_ : bar_;
+  if (closed_) return total * (1 + kSlack);
+  return ball_.norm() == Norm::kZero ? total - 0.5 : total * (1 - kSlack);
+}
+
+Answer CostSearch::cheapest(const Cut& cut, State& state) {
+  built_ = budget();
+  open_cost_ = kInfinity;
+  n_nodes_ = 0;
+  n_near_ = 0;
+  return look(cut, state, 0);
+}
+
+/// No point that is good enough and in the box costs less than this.
+double CostSearch::lower_cost(const State& state) const {
+  if (state.dead()) return kInfinity;
+  if (state.price <= 0) return 0;
+  const auto short_of = static_cast<double>(state.needed - (state.bound - state.allowance));
+  return std::max(short_of / state.price * (1 - kSlack), 0.0);
+}
+
+Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
+  ++n_nodes_;
+  const bool root = depth == 0;
+  const auto improved = [&] {  // what to do once the bar is lower
+    if (closed_ || (root && budget() < kRebuild * built_)) return Answer::kFound;
+    return refresh(cut, state) ? Answer::kOpen : Answer::kNone;
+  };
+  if (!refresh(cut, state)) return Answer::kNone;
+  const int n_sweeps = root ? kRootSweeps : kChildSweeps;
+  const bool tries = root || n_nodes_ % kTryEvery == 0;
+  double floor = 0;
+  for (int sweep = 0; sweep < n_sweeps; ++sweep) {
+    if (clock_.over()) {
+      open_cost_ = std::min(open_cost_, std::max(floor, lower_cost(state)));
+      return Answer::kTime;
+    }
+    const std::int64_t before = state.bound;
+    if (!messages_.sweep(cut, state)) return Answer::kNone;
+    if (!root || sweep >= 2) messages_.reprice(cut, state, budget());
+    if (state.bound < state.needed || rounds_away(cut, state)) return Answer::kNone;
+    floor = std::max(floor, lower_cost(state));
+    if (tries && (root ? sweep % 8 == 4 : sweep == 2) && try_points(cut, state, root)) {
+      const Answer answer = improved();
+      if (answer != Answer::kOpen) return answer;
+    }
+    const auto gained = static_cast<double>(before - state.bound);
+    const bool stalls = gained <= kStall * static_cast<double>(state.bound - state.needed);
+    if (stalls && sweep > (root ? 8 : 3)) break;
+  }
+  if (tries && try_points(cut, state, root)) {
+    const Answer answer = improved();
+    if (answer != Answer::kOpen) return answer;
+  }
+  if (settled(cut, state)) {
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      point_[f] = std::clamp(cut.home[f], state.cells[f].lo, state.cells[f].hi);
+    }
+    value_ = value_of(cut);
+    if (take(cut)) return closed_ ? Answer::kFound : Answer::kNone;
+    return ++n_near_ > kMostNear ? Answer::kRounding : Answer::kNone;
+  }
+  if (state.dead()) return Answer::kNone;
+
+  split(cut, state, depth);
+  Answer answer = Answer::kNone;
+  if (state.bound >= state.needed) answer = look(cut, state, depth + 1);
+  if (answer == Answer::kTime || answer == Answer::kRounding) {
+    open_cost_ = std::min(open_cost_, lower_cost(stack_[depth]));
+  }
+  if (answer != Answer::kNone) return answer;
+  std::swap(state, stack_[depth]);
+  return state.bound < state.needed ? Answer::kNone : look(cut, state, depth + 1);
+}
+
+/// Bring a state to the budget of now, which may be less than when it was left.
+bool CostSearch::refresh(const Cut& cut, State& state) {
+  if (state.bound < state.needed || !narrow(cut, state)) return false;
+  messages_.set_price(cut, state, state.price, budget());
+  return state.bound >= state.needed;
+}
+
+/// Drop cells that the budget does not pay for when every other feature takes its cheapest cell.
+bool CostSearch::narrow(const Cut& cut, State& state) const {
+  const auto least = [&](std::size_t f) {
+    return cost_at(cut, f, std::clamp(cut.home[f], state.cells[f].lo, state.cells[f].hi));
+  };
+  double spent = 0;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) spent += least(f);
+  const double rest = budget() * (1 + kSlack) - spent;
+  if (rest < 0) return false;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    Cells& cells = state.cells[f];
+    const double most = rest + least(f);
+    const Cells before = cells;
+    while (cost_at(cut, f, cells.lo) > most) ++cells.lo;  // the cheapest cell stays
+    while (cost_at(cut, f, cells.hi) > most) --cells.hi;
+    if (cells.lo != before.lo || cells.hi != before.hi) state.changed[f] = 1;
+  }
+  return true;
+}
+
+bool CostSearch::improve(const Cut& cut, const Point& point) {
+  point_.resize(cut.n_features());
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    const std::int32_t cell = point[static_cast<std::size_t>(cut.feature[f])];
+    std::int32_t at = cut.home[f];  // the cell of the cut that holds it
+    const std::int32_t* nearest = cut.cell.data() + cut.cell_start[f];
+    while (at + 1 < cut.n_cells(f) && nearest[at + 1] <= cell) ++at;
+    while (at > 0 && nearest[at - 1] >= cell) --at;
+    point_[f] = at;
+  }
+  return polish(cut);
+}
+
+bool CostSearch::try_points(const Cut& cut, const State& state, bool thorough) {
+  point_.resize(cut.n_features());
+  follow_costs(cut, state);
+  bool better = polish(cut);
+  if (thorough) {
+    vote(cut, state);
+    climb(cut, state);
+    better |= polish(cut);
+  }
+  return better;
+}
+
+/// The cells that are best after their cost, improved one feature at a time.
+void CostSearch::follow_costs(const Cut& cut, const State& state) {
+  const auto after_cost = [&](const std::int64_t* gain, std::size_t f, std::int32_t c) {
+    return static_cast<double>(gain[c]) - state.price * cost_at(cut, f, c);
+  };
+  const auto best_cell = [&](const std::int64_t* gain, std::size_t f, std::int32_t start) {
+    std::int32_t best = start;
+    for (std::int32_t c = state.cells[f].lo; c <= state.cells[f].hi; ++c) {
+      if (after_cost(gain, f, c) > after_cost(gain, f, best)) best = c;
+    }
+    return best;
+  };
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    point_[f] = best_cell(state.held.data() + cut.cell_start[f], f, state.cells[f].lo);
+  }
+  begin_moves(cut);
+  for (int round = 0; round < 4; ++round) {
+    bool moved = false;
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      if (state.cells[f].lo == state.cells[f].hi) continue;
+      const std::int32_t best = best_cell(gains_of(cut, f), f, point_[f]);
+      if (best == point_[f]) continue;
+      move(cut, f, best);
+      moved = true;
+    }
+    if (!moved) return;
+  }
+}
+
+/// Make point_ good enough, then as cheap as greedy moves can, and keep it if it counts.
+bool CostSearch::polish(const Cut& cut) {
+  begin_moves(cut);
+  if (!repair(cut)) return false;
+  descend(cut);
+  return take(cut);
+}
+
+/// Take the moves that gain most for their cost until the value is enough.
+bool CostSearch::repair(const Cut& cut) {
+  double spent = 0;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) spent += cost_at(cut, f, point_[f]);
+  for (int round = 0; value_ < cut.zero; ++round) {
+    if (round == 60) return false;
+    std::size_t best_feature = 0;
+    std::int32_t best = -1;
+    double top = 0;
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      const std::int64_t* gain = gains_of(cut, f);
+      for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
+        const std::int64_t gained = gain[c] - gain[point_[f]];
+        const double paid = cost_at(cut, f, c) - cost_at(cut, f, point_[f]);
+        if (gained <= 0 || spent + paid > budget()) continue;
+        const auto useful = static_cast<double>(std::min(gained, cut.zero - value_));
+        const double rate = paid <= 0 ? kInfinity : useful / paid;
+        if (rate > top) top = rate, best = c, best_feature = f;
+      }
+    }
+    if (best < 0) return false;
+    spent += cost_at(cut, best_feature, best) - cost_at(cut, best_feature, point_[best_feature]);
+    move(cut, best_feature, best);
+  }
+  return true;
+}
+
+/// Take back what costs most, as long as the value stays enough.
+void CostSearch::descend(const Cut& cut) {
+  while (true) {
+    std::size_t best_feature = 0;
+    std::int32_t best = -1;
+    double top = 0;
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      const double now = cost_at(cut, f, point_[f]);
+      if (now - top <= 0) continue;
+      const std::int64_t* gain = gains_of(cut, f);
+      for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
+        const double saved = now - cost_at(cut, f, c);
+        if (saved > top && value_ + gain[c] - gain[point_[f]] >= cut.zero) {
+          top = saved, best = c, best_feature = f;
+        }
+      }
+    }
+    if (best < 0) return;
+    move(cut, best_feature, best);
+  }
+}
+
+/// Keep point_ if it counts and fools the model.
+bool CostSearch::take(const Cut& cut) {
+  if (value_ < cut.needed) return false;
+  write_trial(cut);
+  const double length = ball_.length(trial_);
+  if (closed_ ? length > bar_ : length >= bar_) return false;
+  if (!fools(trial_)) return false;
+  found_ = trial_;
+  has_example_ = true;
+  if (!closed_) bar_ = length;
+  return true;
+}
+
+void CostSearch::begin_moves(const Cut& cut) {
+  value_ = value_of(cut);
+  gains_.resize(cut.cell.size());
+  fresh_.assign(cut.n_features(), 0);
+}
+
+void CostSearch::move(const Cut& cut, std::size_t f, std::int32_t cell) {
+  const std::int64_t* gain = gains_of(cut, f);
+  value_ += gain[cell] - gain[point_[f]];
+  point_[f] = cell;
+  for (const std::int32_t root : cut.roots_of(f)) {
+    for (const std::int32_t other : cut.scope_of(static_cast<std::size_t>(root))) {
+      if (static_cast<std::size_t>(other) != f) fresh_[static_cast<std::size_t>(other)] = 0;
+    }
+  }
+}
+
+const std::int64_t* CostSearch::gains_of(const Cut& cut, std::size_t f) {
+  std::int64_t* mine = gains_.data() + cut.cell_start[f];
+  if (!fresh_[f]) {
+    gains(cut, f);
+    std::ranges::copy(gain_, mine);
+    fresh_[f] = 1;
+  }
+  return mine;
+}
+
+}  // namespace hardwood::verify

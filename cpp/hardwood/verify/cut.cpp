@@ -1,0 +1,398 @@
+#include "hardwood/verify/cut.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace hardwood::verify {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostAtoms = 65535;
+constexpr int kUnitBits = 26;  // the gap that leaves can lie below the best is about 2^26 units
+
+/// Turn counts per feature (at f + 1) into starts.
+void accumulate(std::vector<std::int32_t>& start) {
+  for (std::size_t f = 1; f < start.size(); ++f) start[f] += start[f - 1];
+}
+
+}  // namespace
+
+CutBuilder::CutBuilder(const Ensemble& ensemble)
+    : ensemble_(ensemble),
+      used_(ensemble.n_edges(), 0),
+      local_(ensemble.n_features(), -1),
+      edge_local_(ensemble.n_edges()) {}
+
+void CutBuilder::build(const Ball& ball, const Question& question,
+                       std::span<const Ensemble::Member> members, double radius, double budget,
+                       Cut& cut) {
+  budget_ = budget;
+  ball.cells_within(radius, ball_cells_);
+  cut_trees(question, members, cut);
+  if (cut.empty) return;
+  name_cells(ball, cut);
+  quantise(cut);
+  tables_.clear();
+  scope_.clear();
+  leaf_node_.clear();
+  box_.clear();
+  cut.roots.clear();
+  for (const Tree& tree : trees_) tabulate(tree, cut);
+  if (cut.empty) return;
+  cut.factors.clear();
+  cut.links.clear();
+  cut.intervals.clear();
+  cut.atom_cell.clear();
+  cut.id.clear();
+  cut.value.clear();
+  cut.leaf_node.clear();
+  for (const Table& table : tables_) lay_out(table, cut);
+  index_features(cut);
+}
+
+/// Walk down wherever the ball gets; returns the cut's node. Cells narrow on the way, so splits
+/// that a path has already decided fall away.
+std::int32_t CutBuilder::visit(std::int32_t at, const Ensemble::Member& member, Cut& cut) {
+  while (true) {
+    const Ensemble::Node& node = ensemble_.node(at);
+    if (node.feature == kLeaf) {
+      const double plus = member.plus < 0 ? 0 : ensemble_.value(node.rank, member.plus);
+      const double minus = member.minus < 0 ? 0 : ensemble_.value(node.rank, member.minus);
+      plus_ = {std::min(plus_.lo, plus), std::max(plus_.hi, plus)};
+      minus_ = {std::min(minus_.lo, minus), std::max(minus_.hi, minus)};
+      ++n_leaves_;
+      cut.nodes.push_back({kLeaf, 0, 0, 0, 0});
+      cut.plus.push_back(plus);
+      cut.minus.push_back(minus);
+      return static_cast<std::int32_t>(cut.nodes.size()) - 1;
+    }
+    Cells& cells = cells_[static_cast<std::size_t>(node.feature)];
+    const bool left = cells.lo <= node.rank;
+    const bool right = cells.hi > node.rank;
+    if (left && right) {
+      const auto me = cut.nodes.size();
+      cut.nodes.push_back({node.feature, node.rank, 0, 0, 0});
+      cut.plus.push_back(0);
+      cut.minus.push_back(0);
+      const Cells before = cells;
+      cells.hi = node.rank;
+      const std::int32_t below = visit(node.left, member, cut);
+      cells = {node.rank + 1, before.hi};
+      const std::int32_t above = visit(node.right, member, cut);
+      cells = before;
+      cut.nodes[me].left = below;
+      cut.nodes[me].right = above;
+      return static_cast<std::int32_t>(me);
+    }
+    const bool go_left = left || (!right && ensemble_.missing_left(at));
+    at = go_left ? node.left : node.right;
+  }
+}
+
+void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::Member> members,
+                           Cut& cut) {
+  cells_ = ball_cells_;
+  trees_.clear();
+  cut.nodes.clear();
+  cut.plus.clear();
+  cut.minus.clear();
+  cut.parts.clear();
+  cut.question = question;
+  cut.constant = ensemble_.base(question.plus) - ensemble_.base(question.minus);
+  SumError plus(ensemble_.base(question.plus));
+  SumError minus(ensemble_.base(question.minus));
+  for (const Ensemble::Member& member : members) {
+    const std::size_t first = cut.nodes.size();
+    n_leaves_ = 0;
+    plus_ = minus_ = {kInfinity, -kInfinity};
+    const std::int32_t root = visit(member.root, member, cut);
+    if (member.plus >= 0) plus.add(plus_.lo, plus_.hi);
+    if (member.minus >= 0) minus.add(minus_.lo, minus_.hi);
+    double best = -kInfinity;
+    for (std::size_t at = first; at < cut.nodes.size(); ++at) {
+      if (cut.nodes[at].feature == kLeaf) best = std::max(best, cut.plus[at] - cut.minus[at]);
+    }
+    cut.constant += best;
+    if (n_leaves_ == 1) {
+      cut.nodes.resize(first);
+      cut.plus.resize(first);
+      cut.minus.resize(first);
+      cut.parts.push_back({-1, -1, plus_.lo, minus_.lo});
+      continue;
+    }
+    trees_.push_back({root, static_cast<std::int32_t>(first),
+                      static_cast<std::int32_t>(cut.nodes.size()),
+                      static_cast<std::int32_t>(cut.parts.size()), best});
+    cut.parts.push_back({root, -1, 0, 0});
+  }
+  const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
+  cut.own_error =
+      1.001 * 0x1p-52 * (static_cast<double>(members.size()) + 8) * (plus.size + minus.size);
+  const double gap = cut.constant - ensemble_.needed(question, error + cut.own_error);
+  cut.empty = gap < 0;
+  if (cut.empty) return;
+  // A power of two, so that values that are themselves multiples of a coarser one stay exact.
+  const double scale = std::max({gap, 0x1p-40 * (plus.size + minus.size), 0x1p-900});
+  cut.unit = std::ldexp(1.0, std::ilogb(scale) - kUnitBits + 1);
+  cut.needed = -static_cast<std::int64_t>(std::floor(gap / cut.unit));
+  cut.zero = std::max(cut.needed, cut.needed_for(0));
+}
+
+void CutBuilder::name_cells(const Ball& ball, Cut& cut) {
+  cut.feature.clear();
+  for (const Cut::Node& node : cut.nodes) {
+    if (node.feature == kLeaf) continue;
+    const auto f = static_cast<std::size_t>(node.feature);
+    if (local_[f] < 0) {
+      local_[f] = 0;
+      cut.feature.push_back(node.feature);
+    }
+    used_[ensemble_.edge_start(f) + static_cast<std::size_t>(node.rank)] = 1;
+  }
+  std::ranges::sort(cut.feature);
+  cut.cell_start.assign(1, 0);
+  cut.cell.clear();
+  cut.step.clear();
+  cut.cost.clear();
+  cut.home.clear();
+  for (std::size_t i = 0; i < cut.feature.size(); ++i) {
+    const auto f = static_cast<std::size_t>(cut.feature[i]);
+    local_[f] = static_cast<std::int32_t>(i);
+    const Cells range = ball_cells_[f];
+    const std::int32_t home = ball.home()[f];
+    std::int32_t first = range.lo;
+    std::int32_t n_cells = 0;
+    const auto close = [&](std::int32_t last) {
+      const std::int32_t nearest = std::clamp(home, first, last);
+      cut.cell.push_back(nearest);
+      cut.step.push_back(ball.step(f, nearest));
+      cut.cost.push_back(nearest == home ? 0.0 : cost_of(ball.norm(), cut.step.back()));
+      if (nearest == home) cut.home.push_back(n_cells);
+      first = last + 1;
+      ++n_cells;
+    };
+    for (std::int32_t rank = range.lo; rank < range.hi; ++rank) {
+      const std::size_t edge = ensemble_.edge_start(f) + static_cast<std::size_t>(rank);
+      if (!used_[edge]) continue;
+      used_[edge] = 0;
+      edge_local_[edge] = n_cells;
+      close(rank);
+    }
+    close(range.hi);
+    cut.cell_start.push_back(static_cast<std::int32_t>(cut.cell.size()));
+  }
+  for (Cut::Node& node : cut.nodes) {
+    if (node.feature == kLeaf) continue;
+    const auto f = static_cast<std::size_t>(node.feature);
+    node.rank = edge_local_[ensemble_.edge_start(f) + static_cast<std::size_t>(node.rank)];
+    node.feature = local_[f];
+  }
+  for (const std::int32_t f : cut.feature) local_[static_cast<std::size_t>(f)] = -1;
+  cut.alone.assign(cut.cell.size(), 0);
+  cut.alone_ends.assign(cut.cell.size(), 0);
+}
+
+void CutBuilder::quantise(Cut& cut) {
+  // Far below what is needed one value is as good as another.
+  const double floor = static_cast<double>(4 * cut.needed - 4);
+  for (const Tree& tree : trees_) {
+    for (auto at = static_cast<std::size_t>(tree.first_node);
+         at < static_cast<std::size_t>(tree.end_node); ++at) {
+      if (cut.nodes[at].feature != kLeaf) continue;
+      const double units = std::ceil((cut.plus[at] - cut.minus[at] - tree.best) / cut.unit);
+      cut.nodes[at].value = static_cast<std::int32_t>(std::max(units, floor));
+    }
+  }
+}
+
+void CutBuilder::tabulate(const Tree& tree, Cut& cut) {
+  Table table{scope_.size(), 0, leaf_node_.size(), 0, box_.size()};
+  for (auto at = static_cast<std::size_t>(tree.first_node);
+       at < static_cast<std::size_t>(tree.end_node); ++at) {
+    if (cut.nodes[at].feature != kLeaf) scope_.push_back(cut.nodes[at].feature);
+  }
+  const auto begin = scope_.begin() + static_cast<std::ptrdiff_t>(table.scope);
+  std::sort(begin, scope_.end());
+  scope_.erase(std::unique(begin, scope_.end()), scope_.end());
+  table.n_scope = scope_.size() - table.scope;
+  position_.resize(cut.n_features());
+  path_.resize(table.n_scope);
+  for (std::size_t p = 0; p < table.n_scope; ++p) {
+    const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
+    position_[f] = static_cast<std::int32_t>(p);
+    path_[p] = {0, cut.n_cells(f) - 1};
+  }
+  add_leaves(tree.root, cut, table);
+  if (table.n_leaves == 0) {
+    cut.empty = true;
+    return;
+  }
+  if (table.n_scope == 1) {
+    add_alone(table, cut);
+    scope_.resize(table.scope);
+    leaf_node_.resize(table.leaf);
+    box_.resize(table.box);
+    return;
+  }
+  cut.parts[static_cast<std::size_t>(tree.part)].factor = static_cast<std::int32_t>(tables_.size());
+  cut.roots.push_back(tree.root);
+  tables_.push_back(table);
+}
+
+void CutBuilder::add_leaves(std::int32_t at, const Cut& cut, Table& table) {
+  const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+  if (node.feature == kLeaf) {
+    if (node.value < cut.needed) return;  // with it, no choice of the others is enough
+    if (budget_ < kInfinity && cost_of_path(cut, table) > budget_) return;
+    leaf_node_.push_back(at);
+    box_.insert(box_.end(), path_.begin(), path_.end());
+    ++table.n_leaves;
+    return;
+  }
+  const auto p = static_cast<std::size_t>(position_[static_cast<std::size_t>(node.feature)]);
+  const Cells before = path_[p];
+  path_[p].hi = node.rank;
+  add_leaves(node.left, cut, table);
+  path_[p] = {node.rank + 1, before.hi};
+  add_leaves(node.right, cut, table);
+  path_[p] = before;
+}
+
+/// What the cheapest point of the leaf at the end of the path costs.
+double CutBuilder::cost_of_path(const Cut& cut, const Table& table) const {
+  double cost = 0;
+  for (std::size_t p = 0; p < table.n_scope; ++p) {
+    const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
+    const std::int32_t nearest = std::clamp(cut.home[f], path_[p].lo, path_[p].hi);
+    cost += cut.cost[static_cast<std::size_t>(cut.cell_start[f] + nearest)];
+  }
+  return cost;
+}
+
+void CutBuilder::add_alone(const Table& table, Cut& cut) {
+  const auto f = static_cast<std::size_t>(scope_[table.scope]);
+  const auto first = static_cast<std::size_t>(cut.cell_start[f]);
+  std::int32_t next = 0;
+  const auto never_until = [&](std::int32_t end) {
+    for (; next < end; ++next) cut.alone[first + static_cast<std::size_t>(next)] += kNever;
+  };
+  for (std::size_t leaf = 0; leaf < table.n_leaves; ++leaf) {  // from left to right
+    const Cells cells = box_[table.box + leaf];
+    never_until(cells.lo);
+    for (; next <= cells.hi; ++next) {
+      cut.alone[first + static_cast<std::size_t>(next)] +=
+          cut.nodes[static_cast<std::size_t>(leaf_node_[table.leaf + leaf])].value;
+    }
+    cut.alone_ends[first + static_cast<std::size_t>(cells.hi)] = 1;
+  }
+  never_until(cut.n_cells(f));
+}
+
+void CutBuilder::lay_out(const Table& table, Cut& cut) {
+  Cut::Factor factor{static_cast<std::int32_t>(cut.value.size()),
+                     static_cast<std::int32_t>(table.n_leaves),
+                     static_cast<std::int32_t>(cut.links.size()), 0};
+  for (std::size_t leaf = table.leaf; leaf < table.leaf + table.n_leaves; ++leaf) {
+    cut.leaf_node.push_back(leaf_node_[leaf]);
+    cut.value.push_back(cut.nodes[static_cast<std::size_t>(leaf_node_[leaf])].value);
+  }
+  for (std::size_t p = 0; p < table.n_scope; ++p) lay_out_link(table, p, cut);
+  factor.n_links = static_cast<std::int32_t>(cut.links.size()) - factor.link;
+  cut.factors.push_back(factor);
+}
+
+void CutBuilder::lay_out_link(const Table& table, std::size_t p, Cut& cut) {
+  const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
+  const auto n_cells = static_cast<std::size_t>(cut.n_cells(f));
+  const auto box = [&](std::size_t leaf) { return box_[table.box + leaf * table.n_scope + p]; };
+  // Mark where atoms begin, then number them.
+  atom_at_.assign(n_cells + 1, 0);
+  for (std::size_t leaf = 0; leaf < table.n_leaves; ++leaf) {
+    atom_at_[static_cast<std::size_t>(box(leaf).lo)] = 1;
+    atom_at_[static_cast<std::size_t>(box(leaf).hi) + 1] = 1;
+  }
+  atom_at_[0] = atom_at_[n_cells] = 1;
+  Cut::Link link{static_cast<std::int32_t>(cut.factors.size()),
+                 static_cast<std::int32_t>(f),
+                 static_cast<std::int32_t>(cut.intervals.size()),
+                 0,
+                 static_cast<std::int32_t>(cut.atom_cell.size()),
+                 0,
+                 cut.id.size()};
+  std::int32_t atom = -1;
+  for (std::size_t cell = 0; cell <= n_cells; ++cell) {
+    if (atom_at_[cell]) {
+      ++atom;
+      cut.atom_cell.push_back(static_cast<std::int32_t>(cell));
+    }
+    atom_at_[cell] = atom;
+  }
+  link.n_atoms = atom;
+  if (link.n_atoms == 1) {  // no leaf that is left asks anything of this feature
+    cut.atom_cell.resize(static_cast<std::size_t>(link.atom));
+    return;
+  }
+  // Name the distinct intervals, from left to right.
+  key_.clear();
+  for (std::size_t leaf = 0; leaf < table.n_leaves; ++leaf) {
+    const Cells cells = box(leaf);
+    key_.push_back(static_cast<std::uint32_t>(atom_at_[static_cast<std::size_t>(cells.lo)]) << 16 |
+                   static_cast<std::uint32_t>(atom_at_[static_cast<std::size_t>(cells.hi)]));
+  }
+  distinct_ = key_;
+  std::ranges::sort(distinct_);
+  distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
+  if (static_cast<std::size_t>(link.n_atoms) > kMostAtoms || distinct_.size() > kMostAtoms) {
+    throw std::length_error("a tree splits one feature into more than 65535 ranges");
+  }
+  link.n_intervals = static_cast<std::int32_t>(distinct_.size());
+  for (const std::uint32_t key : distinct_) {
+    cut.intervals.push_back(
+        {static_cast<std::uint16_t>(key >> 16), static_cast<std::uint16_t>(key & 0xffff)});
+  }
+  for (const std::uint32_t key : key_) {
+    cut.id.push_back(
+        static_cast<std::uint16_t>(std::ranges::lower_bound(distinct_, key) - distinct_.begin()));
+  }
+  cut.links.push_back(link);
+}
+
+void CutBuilder::index_features(Cut& cut) {
+  cut.link_start.assign(cut.n_features() + 1, 0);
+  for (const Cut::Link& link : cut.links)
+    ++cut.link_start[static_cast<std::size_t>(link.feature) + 1];
+  accumulate(cut.link_start);
+  cut.link_of.resize(cut.links.size());
+  std::vector<std::int32_t> next(cut.link_start);
+  for (std::size_t i = 0; i < cut.links.size(); ++i) {
+    cut.link_of[static_cast<std::size_t>(next[static_cast<std::size_t>(cut.links[i].feature)]++)] =
+        static_cast<std::int32_t>(i);
+  }
+  cut.scope.clear();
+  cut.scope_start.assign(1, 0);
+  for (const Table& table : tables_) {
+    const auto first = scope_.begin() + static_cast<std::ptrdiff_t>(table.scope);
+    cut.scope.insert(cut.scope.end(), first, first + static_cast<std::ptrdiff_t>(table.n_scope));
+    cut.scope_start.push_back(static_cast<std::int32_t>(cut.scope.size()));
+  }
+  cut.root_start.assign(cut.n_features() + 1, 0);
+  std::size_t n = 0;
+  for (const Table& table : tables_) {
+    for (std::size_t p = 0; p < table.n_scope; ++p, ++n) {
+      ++cut.root_start[static_cast<std::size_t>(scope_[table.scope + p]) + 1];
+    }
+  }
+  accumulate(cut.root_start);
+  cut.root_of.resize(n);
+  next = cut.root_start;
+  for (std::size_t k = 0; k < tables_.size(); ++k) {
+    for (std::size_t p = 0; p < tables_[k].n_scope; ++p) {
+      const auto f = static_cast<std::size_t>(scope_[tables_[k].scope + p]);
+      cut.root_of[static_cast<std::size_t>(next[f]++)] = static_cast<std::int32_t>(k);
+    }
+  }
+}
+
+}  // namespace hardwood::verify

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardwood/verify/ensemble.hpp"
+
+namespace hardwood::verify {
+
+/// How far a sum in floating point can be from the true one, for terms known up to a range.
+struct SumError {
+  double lo;
+  double hi;
+  double reach = 0;  ///< sum of the largest absolute partial sums
+  double size = 0;   ///< sum of the largest absolute terms
+
+  explicit SumError(double base) : lo(base), hi(base), size(std::abs(base)) {}
+  void add(double low, double high) {
+    lo += low;
+    hi += high;
+    reach += std::max(std::abs(lo), std::abs(hi));
+    size += std::max(std::abs(low), std::abs(high));
+  }
+};
+
+/// The part of a model that one ball touches, for one question.
+///
+/// Features keep the thresholds that some tree still splits on inside the ball; a cell here is a
+/// run of the model's cells that no such tree tells apart. A tree with one leaf left is a constant;
+/// a tree on one feature is added to `alone`; every other tree is a factor, whose leaves are values
+/// with a range of cells a feature.
+///
+/// Values are whole numbers of `unit`, rounded up and counted from the best leaf of their tree (so
+/// they are <= 0): the true plus - minus of a point is at most constant + unit * its value here,
+/// and whole numbers lose nothing when they are shifted between trees. A row is fooled only where
+/// the value is at least `needed`.
+struct Cut {
+  struct Node {
+    std::int32_t feature;  ///< kLeaf for leaves
+    std::int32_t rank;     ///< left when cell <= rank
+    std::int32_t left;
+    std::int32_t right;
+    std::int32_t value;
+  };
+  struct Factor {
+    std::int32_t leaf;  ///< the first of its leaves
+    std::int32_t n_leaves;
+    std::int32_t link;  ///< the first of its links
+    std::int32_t n_links;
+  };
+  /// A factor on one of its features. The factor's own thresholds cut the feature into atoms; its
+  /// leaves ask for intervals of atoms, of which few are distinct.
+  struct Link {
+    std::int32_t factor;
+    std::int32_t feature;
+    std::int32_t interval;  ///< the first of its distinct intervals
+    std::int32_t n_intervals;
+    std::int32_t atom;  ///< the first of its atoms: n_atoms + 1 ends in `atom_cell`
+    std::int32_t n_atoms;
+    std::size_t id;  ///< where the interval of each leaf is kept
+  };
+  /// A tree of the question, in the model's order: one leaf, a tree on one feature, or a factor.
+  struct Part {
+    std::int32_t root = -1;
+    std::int32_t factor = -1;
+    double plus = 0;
+    double minus = 0;
+  };
+  struct Atoms {
+    std::uint16_t lo;
+    std::uint16_t hi;
+  };
+
+  bool empty = true;  ///< already the plain bound is below what is needed
+  double constant = 0;
+  double unit = 1;
+  std::int64_t needed = 0;
+  std::int64_t zero = 0;  ///< what would be needed if the model's own sum did not round
+
+  double own_error = 0;  ///< of the sums and differences formed here, in double
+  /// What a point's value must be, if the model's own sum is at most `error` away from the true
+  /// one.
+  std::int64_t needed_for(double error) const {
+    return -static_cast<std::int64_t>(std::floor((constant + own_error + error) / unit));
+  }
+
+  Question question{};
+  std::vector<Part> parts;
+  std::vector<std::int32_t> feature;     ///< of the model
+  std::vector<std::int32_t> cell_start;  ///< cells of feature f: [cell_start[f], cell_start[f + 1])
+  std::vector<std::int32_t> cell;        ///< the model's cell nearest to the row
+  std::vector<double> step;              ///< counted step into the cell
+  std::vector<double> cost;              ///< what it adds to the total of a norm that sums
+  std::vector<std::int32_t> home;        ///< per feature: the cell of the row itself
+  std::vector<std::int64_t> alone;       ///< value of the trees on this feature only, per cell
+  std::vector<std::uint8_t> alone_ends;  ///< whether one of them tells a cell from the next
+
+  std::vector<double> plus;  ///< per node: what a leaf adds to the two outputs, unrounded
+  std::vector<double> minus;
+  std::vector<Node> nodes;                ///< trees with two or more leaves, to read values from
+  std::vector<std::int32_t> roots;        ///< of those on two or more features
+  std::vector<std::int32_t> root_start;   ///< per feature, into root_of
+  std::vector<std::int32_t> root_of;      ///< positions in roots
+  std::vector<std::int32_t> scope_start;  ///< per root, into scope
+  std::vector<std::int32_t> scope;        ///< features of a root's tree
+
+  std::vector<Factor> factors;
+  std::vector<Link> links;
+  std::vector<std::int32_t> link_start;  ///< per feature, into link_of
+  std::vector<std::int32_t> link_of;
+  std::vector<Atoms> intervals;
+  std::vector<std::int32_t> atom_cell;
+  std::vector<std::uint16_t> id;
+  std::vector<std::int32_t> value;      ///< of the leaves of factors
+  std::vector<std::int32_t> leaf_node;  ///< the node of each
+
+  std::size_t n_features() const { return feature.size(); }
+  std::int32_t n_cells(std::size_t f) const { return cell_start[f + 1] - cell_start[f]; }
+  std::span<const std::int32_t> links_of(std::size_t f) const {
+    return {link_of.data() + link_start[f],
+            static_cast<std::size_t>(link_start[f + 1] - link_start[f])};
+  }
+  std::span<const std::int32_t> scope_of(std::size_t root) const {
+    return {scope.data() + scope_start[root],
+            static_cast<std::size_t>(scope_start[root + 1] - scope_start[root])};
+  }
+  std::span<const std::int32_t> roots_of(std::size_t f) const {
+    return {root_of.data() + root_start[f],
+            static_cast<std::size_t>(root_start[f + 1] - root_start[f])};
+  }
+};
+
+/// A value that no sum of others can lift to what is needed.
+inline constexpr std::int64_t kNever = -(std::int64_t{1} << 44);
+
+/// Makes cuts; keeps its memory from one to the next.
+class CutBuilder {
+ public:
+  explicit CutBuilder(const Ensemble& ensemble);
+
+  /// Cut the model to the ball of `radius` (in any norm: the box around it). Leaves to which all
+  /// ways cost more than `budget`, in a norm that sums, are left out.
+  void build(const Ball& ball, const Question& question, std::span<const Ensemble::Member> members,
+             double radius, double budget, Cut& cut);
+
+ private:
+  struct Tree {
+    std::int32_t root;
+    std::int32_t first_node;
+    std::int32_t end_node;
+    std::int32_t part;
+    double best;
+  };
+  struct Range {  // of the values of one tree in one output
+    double lo;
+    double hi;
+  };
+  /// Leaves of a factor before it is laid out: `n_scope` features, a box of cells a leaf.
+  struct Table {
+    std::size_t scope;
+    std::size_t n_scope;
+    std::size_t leaf;
+    std::size_t n_leaves;
+    std::size_t box;
+  };
+
+  std::int32_t visit(std::int32_t at, const Ensemble::Member& member, Cut& cut);
+  void cut_trees(const Question& question, std::span<const Ensemble::Member> members, Cut& cut);
+  void name_cells(const Ball& ball, Cut& cut);
+  void quantise(Cut& cut);
+  void tabulate(const Tree& tree, Cut& cut);
+  void add_leaves(std::int32_t at, const Cut& cut, Table& table);
+  double cost_of_path(const Cut& cut, const Table& table) const;
+  void add_alone(const Table& table, Cut& cut);
+  void lay_out(const Table& table, Cut& cut);
+  void lay_out_link(const Table& table, std::size_t p, Cut& cut);
+  void index_features(Cut& cut);
+
+  const Ensemble& ensemble_;
+  std::vector<Cells> cells_;              // of the ball, narrowed while walking down
+  std::vector<Cells> ball_cells_;         // of the ball
+  std::vector<std::uint8_t> used_;        // per edge of the model
+  std::vector<std::int32_t> local_;       // feature of the model -> of the cut
+  std::vector<std::int32_t> edge_local_;  // edge of the model -> rank in the cut
+  std::vector<double> score_;             // of the cut's nodes
+  Range plus_;
+  Range minus_;
+  std::int32_t n_leaves_;
+  double budget_;
+  std::vector<Tree> trees_;
+
+  std::vector<Table> tables_;
+  std::vector<std::int32_t> scope_;
+  std::vector<std::int32_t> leaf_node_;
+  std::vector<Cells> box_;
+  std::vector<Cells> path_;             // cells per scope feature while walking down
+  std::vector<std::int32_t> position_;  // feature of the cut -> position in the scope
+  std::vector<std::int32_t> atom_at_;
+  std::vector<std::uint32_t> key_;  // interval of each leaf: first and last atom
+  std::vector<std::uint32_t> distinct_;
+};
+
+}  // namespace hardwood::verify

@@ -1,0 +1,426 @@
+#include "hardwood/verify/distance.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <memory>
+
+#include "hardwood/parallel.hpp"
+#include "hardwood/verify/cost_search.hpp"
+
+namespace hardwood::verify {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kSample = 64;   // radii of which the plain bound tries some
+constexpr int kPlainHalvings = 5;     // of the bracket that the sample leaves
+constexpr double kFirstGrowth = 1.1;  // of the radius, squared from one decision to the next
+
+Clock::Time after(Clock::Time start, double seconds) {
+  using Seconds = std::chrono::duration<double>;
+  const Seconds most = std::chrono::duration_cast<Seconds>(Clock::Time::max() - start) / 2;
+  return start +
+         std::chrono::duration_cast<Clock::Time::duration>(std::min(Seconds(seconds), most));
+}
+
+/// Processor time of this thread, or what is nearest to it.
+double thread_seconds() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+  timespec now{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+#endif
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// What one thread needs; memory is kept from row to row.
+struct Workspace {
+  explicit Workspace(const Ensemble& ensemble) : builder(ensemble) {}
+
+  CutBuilder builder;
+  Cut cut;
+  State root;
+  State state;
+  std::vector<Cells> cells;
+};
+
+/// All questions about one row.
+class RowSearch {
+ public:
+  RowSearch(const Ensemble& ensemble, std::span<const double> x, std::int32_t y,
+            const Budget& budget, const Clock& clock, Workspace& work)
+      : ensemble_(ensemble),
+        budget_(budget),
+        y_(y),
+        clock_(clock),
+        ball_(ensemble, x, budget),
+        search_(ensemble, ball_, y, clock),
+        work_(work) {
+    for (const Question& question : ensemble.questions(y)) {
+      asked_.push_back({question, ensemble.members(question), 0});
+      asked_.back().margin = plain(asked_.back(), 0);
+    }
+    // The nearest rival first: its example is the bar for the others.
+    std::ranges::stable_sort(asked_, std::greater<>{}, &Asked::margin);
+  }
+
+  void distance() {
+    if (!wrong_already()) {
+      double lower = kInfinity;
+      for (const Asked& asked : asked_) {
+        lower = std::min(
+            lower, budget_.norm == Norm::kInf ? nearest(asked, lower) : cheapest(asked, lower));
+      }
+      lower_ = std::min(lower, upper_);
+      if (lower_ == upper_) ending_ = Answer::kNone;
+    }
+  }
+
+  void decision() {
+    if (wrong_already()) return;
+    lower_ = kInfinity;
+    for (const Asked& asked : asked_) {
+      const Answer answer = decide_all(asked);
+      if (answer == Answer::kFound) {
+        lower_ = 0;
+        ending_ = Answer::kNone;
+        return;
+      }
+      if (answer != Answer::kNone) lower_ = 0;
+    }
+  }
+
+  double lower() const { return lower_; }
+  double upper() const { return upper_; }
+  Answer ending() const { return ending_; }
+
+  void example(std::span<double> x_adv) const {
+    if (upper_ == kInfinity) {
+      std::ranges::fill(x_adv, std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+    for (std::size_t f = 0; f < x_adv.size(); ++f) {
+      const bool moved = example_[f] != ball_.home()[f];
+      x_adv[f] = moved ? ball_.nearest(f, example_[f]) : ball_.x()[f];
+    }
+  }
+
+ private:
+  struct Asked {
+    Question question;
+    std::vector<Ensemble::Member> members;
+    double margin;
+  };
+
+  bool wrong_already() {
+    example_.assign(ball_.home().begin(), ball_.home().end());
+    if (!search_.fools(example_)) return false;
+    lower_ = upper_ = 0;
+    return true;
+  }
+
+  double plain(const Asked& asked, double radius) {
+    ball_.cells_within(radius, work_.cells);
+    return plain_bound(ensemble_, asked.members,
+                       ensemble_.base(asked.question.plus) - ensemble_.base(asked.question.minus),
+                       work_.cells);
+  }
+  /// Whether already the plain bound proves that nothing within the radius fools the model.
+  bool plainly_safe(const Asked& asked, double radius) {
+    return plain(asked, radius) < ensemble_.needed(asked.question, ensemble_.largest_error());
+  }
+
+  /// Make a cut with a fresh state; false if the plain bound proves it empty.
+  bool build(const Asked& asked, double radius) {
+    work_.builder.build(ball_, asked.question, asked.members, radius, kInfinity, work_.cut);
+    if (work_.cut.empty) return false;
+    messages_.start(work_.cut, work_.root);
+    return true;
+  }
+
+  void keep_example() { keep(search_.found()); }
+  void keep(const Point& point) {
+    const double length = ball_.length(point);
+    if (length >= upper_) return;
+    upper_ = length;
+    example_ = point;
+  }
+
+  void note(Answer answer) {
+    if (answer == Answer::kTime || answer == Answer::kRounding) ending_ = answer;
+  }
+
+  Answer decide_all(const Asked& asked) {
+    if (plainly_safe(asked, kInfinity)) return Answer::kNone;
+    if (budget_.norm != Norm::kInf) {
+      CostSearch search(ensemble_, ball_, y_, clock_, budget_.radius, true);
+      return search_costs(asked, search);
+    }
+    if (!build(asked, kInfinity)) return Answer::kNone;
+    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
+    if (answer == Answer::kFound) keep_example();
+    note(answer);
+    return answer;
+  }
+
+  double nearest(const Asked& asked, double other_lower);
+  double plain_radius(const Asked& asked, double& unsafe);
+  bool gallop(const Asked& asked, double radius, double& proven);
+  void bisect(double& proven);
+  double finish(const Asked& asked, double proven);
+  double cheapest(const Asked& asked, double other_lower);
+  Answer search_costs(const Asked& asked, CostSearch& search);
+
+  const Ensemble& ensemble_;
+  const Budget& budget_;
+  std::int32_t y_;
+  const Clock& clock_;
+  Ball ball_;
+  Search search_;
+  Messages messages_;
+  Workspace& work_;
+  std::vector<Asked> asked_;
+  Point example_;
+  double lower_ = 0;
+  double upper_ = kInfinity;
+  Answer ending_ = Answer::kNone;
+};
+
+/// A lower bound for one question; finds examples that are nearer than upper_ on the way.
+double RowSearch::nearest(const Asked& asked, double other_lower) {
+  double proven = -1;
+  if (clock_.over()) {
+    ending_ = Answer::kTime;
+    const double hope = std::min(other_lower, upper_);
+    return hope < kInfinity && plainly_safe(asked, hope) ? hope : 0;
+  }
+  if (upper_ < kInfinity) {
+    const double radius = ball_.step_below(upper_);
+    if (plainly_safe(asked, radius) || !build(asked, radius)) return upper_;
+    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kRoot);
+    if (answer == Answer::kNone) return upper_;
+    note(answer);
+    double unsafe = radius;
+    proven = plain_radius(asked, unsafe);
+    if (answer == Answer::kFound) {
+      keep_example();
+      bisect(proven);
+    }
+    return finish(asked, proven);
+  }
+  double unsafe = kInfinity;
+  proven = plain_radius(asked, unsafe);
+  if (proven == kInfinity || !gallop(asked, unsafe, proven)) return std::max(proven, 0.0);
+  bisect(proven);
+  return finish(asked, proven);
+}
+
+/// The largest radius that the plain bound was seen to prove, and the smallest it was not.
+double RowSearch::plain_radius(const Asked& asked, double& unsafe) {
+  if (unsafe == kInfinity && plainly_safe(asked, kInfinity)) return kInfinity;
+  std::vector<double> radii;
+  const std::size_t stride = std::max<std::size_t>(ball_.steps().size() / (4 * kSample), 1);
+  for (std::size_t i = 0; i < ball_.steps().size(); i += stride) {
+    if (ball_.steps()[i] < unsafe) radii.push_back(ball_.steps()[i]);
+  }
+  std::ranges::sort(radii);
+  double safe = -1;
+  for (std::size_t i = 1; i <= 2 * radii.size(); i *= 2) {
+    const double radius = radii[std::min(i, radii.size()) - 1];
+    if (!plainly_safe(asked, radius)) {
+      unsafe = radius;
+      break;
+    }
+    safe = radius;
+  }
+  if (unsafe == kInfinity) return safe;
+  for (int i = 0; i < kPlainHalvings && !clock_.over(); ++i) {
+    const double middle = (std::max(safe, 0.0) + unsafe) / 2;
+    (plainly_safe(asked, middle) ? safe : unsafe) = middle;
+  }
+  return safe;
+}
+
+/// Grow the ball until it holds an example or nothing remains to grow into; false if the question
+/// is answered (or the clock stopped) before there is one. `proven` grows on the way.
+bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
+  double growth = kFirstGrowth;
+  const double largest = ball_.step_below(kInfinity);
+  while (true) {
+    const bool last = radius >= largest;
+    Answer answer = Answer::kNone;
+    if (build(asked, radius)) {
+      answer = search_.decide(work_.cut, work_.root, last ? Effort::kFull : Effort::kRoot);
+    }
+    note(answer);
+    if (answer == Answer::kFound) {
+      keep_example();
+      // A full search spends its state.
+      if (last && budget_.norm == Norm::kInf) build(asked, upper_);
+      return true;
+    }
+    if (answer == Answer::kTime || answer == Answer::kRounding) return false;
+    if (answer == Answer::kNone) {
+      proven = radius;
+      if (last) {
+        proven = kInfinity;
+        return false;
+      }
+    }
+    radius *= growth;
+    growth *= growth;
+  }
+}
+
+/// Narrow the bracket between what is proven and the example by root decisions inside one cut.
+void RowSearch::bisect(double& proven) {
+  const Cut& cut = work_.cut;
+  std::vector<double> radii;
+  for (const double step : cut.step) {
+    if (step > proven && step < upper_) radii.push_back(step);
+  }
+  std::ranges::sort(radii);
+  radii.erase(std::unique(radii.begin(), radii.end()), radii.end());
+  std::size_t first = 0;
+  std::size_t end = radii.size();
+  while (first < end && !clock_.over()) {
+    const std::size_t middle = first + (end - first) / 2;
+    work_.state = work_.root;
+    Search::restrict(cut, work_.state, radii[middle]);
+    const Answer answer =
+        work_.state.dead() ? Answer::kNone : search_.decide(cut, work_.state, Effort::kRoot);
+    note(answer);
+    if (answer == Answer::kFound) {
+      keep_example();
+      std::swap(work_.root, work_.state);
+      end = static_cast<std::size_t>(std::ranges::lower_bound(radii, upper_) - radii.begin());
+      continue;
+    }
+    if (answer == Answer::kNone) proven = radii[middle];
+    first = middle + 1;
+  }
+}
+
+/// Prove that nothing is nearer than the example, or find what is.
+double RowSearch::finish(const Asked& asked, double proven) {
+  while (!clock_.over()) {
+    double radius = -1;
+    for (const double step : work_.cut.step) {
+      if (step < upper_) radius = std::max(radius, step);
+    }
+    if (radius <= proven || !build(asked, radius)) return upper_;
+    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
+    if (answer == Answer::kNone) return upper_;
+    note(answer);
+    if (answer != Answer::kFound) break;
+    keep_example();
+  }
+  if (ending_ == Answer::kNone) ending_ = Answer::kTime;
+  return std::max(proven, 0.0);
+}
+
+/// As `nearest`, in a norm that sums up steps.
+double RowSearch::cheapest(const Asked& asked, double other_lower) {
+  if (clock_.over()) {
+    ending_ = Answer::kTime;
+    const double hope = std::min(other_lower, upper_);
+    // A ball lies in the box of the same radius; without a radius there is nothing to hope for.
+    return hope < kInfinity && budget_.norm != Norm::kZero && plainly_safe(asked, hope) ? hope : 0;
+  }
+  if (upper_ == kInfinity) {
+    double unsafe = kInfinity;
+    double proven = plain_radius(asked, unsafe);
+    if (proven == kInfinity) return kInfinity;
+    if (!gallop(asked, unsafe, proven)) {
+      // No length is below that of its largest step; one changed feature is the least of all.
+      if (proven == kInfinity) return kInfinity;
+      return budget_.norm == Norm::kZero ? 1 : std::max(proven, 0.0);
+    }
+  }
+  CostSearch search(ensemble_, ball_, y_, clock_, upper_, false);
+  const Answer answer = search_costs(asked, search);
+  if (answer == Answer::kNone) return upper_;
+  const double cost = std::min(search.open_cost(), search.budget());
+  if (budget_.norm == Norm::kZero) return std::max(1.0, std::ceil(cost - 1e-9));
+  return std::min(budget_.norm == Norm::kTwo ? std::sqrt(cost) : cost, upper_);
+}
+
+/// Cut to what the budget pays for and search, again whenever the budget has fallen by much.
+Answer RowSearch::search_costs(const Asked& asked, CostSearch& search) {
+  bool first = true;
+  while (true) {
+    const double budget = search.budget();
+    double radius = budget_.norm == Norm::kTwo ? std::sqrt(budget) : budget;
+    if (budget_.norm == Norm::kZero) radius = budget < 1 ? 0 : kInfinity;
+    // Room for the rounding of the root and of sums; dearer points are left out later.
+    work_.builder.build(ball_, asked.question, asked.members, radius * (1 + 1e-9),
+                        budget * (1 + 1e-9), work_.cut);
+    if (work_.cut.empty) return Answer::kNone;
+    if (first && upper_ < kInfinity && search.improve(work_.cut, example_)) {
+      keep(search.example());
+      first = false;
+      continue;
+    }
+    first = false;
+    const double price = static_cast<double>(-work_.cut.needed) / std::max(budget, 1e-300);
+    messages_.start(work_.cut, work_.root, std::min(price, 1e300), budget);
+    const Answer answer = search.cheapest(work_.cut, work_.root);
+    if (search.has_example()) keep(search.example());
+    note(answer);
+    if (answer != Answer::kFound || budget_.radius < kInfinity) return answer;
+  }
+}
+
+template <class Ask>
+Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
+                       std::span<const std::int32_t> y, const Budget& budget, const Limits& limits,
+                       Watch& watch, Ask&& ask) {
+  const Ensemble ensemble(trees);
+  const Clock::Time start = std::chrono::steady_clock::now();
+  const Clock::Time deadline = after(start, limits.total_seconds);
+  Distances result{std::vector<double>(x.n_rows), std::vector<double>(x.n_rows),
+                   std::vector<std::uint8_t>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols),
+                   std::vector<double>(x.n_rows)};
+  const Matrix<double> x_adv{result.x_adv.data(), x.n_rows, x.n_cols};
+  std::vector<std::unique_ptr<Workspace>> work(static_cast<std::size_t>(limits.n_threads));
+  parallel_for(x.n_rows, limits.n_threads, [&](std::size_t i, int thread) {
+    auto& mine = work[static_cast<std::size_t>(thread)];
+    if (!mine) mine = std::make_unique<Workspace>(ensemble);
+    const Clock::Time row_deadline =
+        std::min(deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
+    const double before = thread_seconds();
+    const Clock clock(row_deadline, watch.stop);
+    RowSearch row(ensemble, x.row(i), y[i], budget, clock, *mine);
+    ask(row);
+    result.lower[i] = row.lower();
+    result.upper[i] = row.upper();
+    row.example(x_adv.row(i));
+    Ending ending = Ending::kExact;
+    if (row.ending() == Answer::kRounding) ending = Ending::kRounding;
+    if (row.ending() == Answer::kTime) ending = watch.stop ? Ending::kStopped : Ending::kTime;
+    result.ending[i] = static_cast<std::uint8_t>(ending);
+    if (ending != Ending::kExact) ++watch.n_open;
+    result.seconds[i] = thread_seconds() - before;
+    ++watch.n_done;
+  });
+  return result;
+}
+
+}  // namespace
+
+Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                              std::span<const std::int32_t> y, const Budget& budget,
+                              const Limits& limits, Watch& watch) {
+  return for_each_row(trees, x, y, budget, limits, watch, [](RowSearch& row) { row.distance(); });
+}
+
+Distances any_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                          std::span<const std::int32_t> y, const Budget& budget,
+                          const Limits& limits, Watch& watch) {
+  return for_each_row(trees, x, y, budget, limits, watch, [](RowSearch& row) { row.decision(); });
+}
+
+}  // namespace hardwood::verify

@@ -1,0 +1,442 @@
+#include "hardwood/verify/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hardwood::verify {
+namespace {
+
+constexpr int kRootSweeps = 60;
+constexpr int kFullSweeps = 200;
+constexpr int kChildSweeps = 12;
+constexpr double kStall = 0.005;  // a sweep that gains less of the gap is the last
+constexpr std::int64_t kMostNear = 20000;
+
+}  // namespace
+
+void Search::restrict(const Cut& cut, State& state, double radius) {
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    const double* step = cut.step.data() + cut.cell_start[f];
+    Cells& cells = state.cells[f];
+    const Cells before = cells;
+    while (cells.lo <= cells.hi && step[cells.lo] > radius) ++cells.lo;
+    while (cells.hi >= cells.lo && step[cells.hi] > radius) --cells.hi;
+    if (cells.lo != before.lo || cells.hi != before.hi) state.changed[f] = 1;
+    if (cells.lo > cells.hi) state.bound = kNever;
+  }
+}
+
+bool Search::fools(const Point& point) {
+  ensemble_.margin(point, margin_);
+  return model::label_of<double>(margin_) != y_;
+}
+
+Answer Search::decide(const Cut& cut, State& state, Effort effort) {
+  n_near_ = 0;
+  return explore(cut, state, 0, effort);
+}
+
+Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort effort) {
+  const int n_sweeps = depth > 0                 ? kChildSweeps
+                       : effort == Effort::kRoot ? kRootSweeps
+                                                 : kFullSweeps;
+  for (int sweep = 0; sweep < n_sweeps; ++sweep) {
+    if (clock_.over()) return Answer::kTime;
+    const std::int64_t before = state.bound;
+    if (!messages_.sweep(cut, state) || rounds_away(cut, state)) return Answer::kNone;
+    if (sweep % 8 == 2 && try_point(cut, state)) return Answer::kFound;
+    const auto gained = static_cast<double>(before - state.bound);
+    if (sweep > 3 && gained <= kStall * static_cast<double>(state.bound - state.needed)) break;
+  }
+  if (try_point(cut, state)) return Answer::kFound;
+  if (settled(cut, state)) {
+    for (std::size_t f = 0; f < cut.n_features(); ++f) point_[f] = state.cells[f].lo;
+    value_ = value_of(cut);
+    if (accept(cut)) return Answer::kFound;
+    return ++n_near_ > kMostNear ? Answer::kRounding : Answer::kNone;
+  }
+  if (state.dead()) return Answer::kNone;
+  if (depth == 0 && effort == Effort::kRoot) return Answer::kOpen;
+
+  split(cut, state, depth);
+  if (state.bound >= state.needed) {
+    const Answer answer = explore(cut, state, depth + 1, effort);
+    if (answer != Answer::kNone) return answer;
+  }
+  std::swap(state, stack_[depth]);
+  if (state.bound < state.needed) return Answer::kNone;
+  return explore(cut, state, depth + 1, effort);
+}
+
+/// Leave the more promising half of the box in `state` and the other one on the stack.
+void Search::split(const Cut& cut, State& state, std::size_t depth) {
+  const Branch branch = choose(cut, state);
+  if (stack_.size() <= depth) stack_.resize(depth + 1);
+  State& other = stack_[depth];
+  other = state;
+  state.cells[branch.feature].hi = branch.cell - 1;
+  other.cells[branch.feature].lo = branch.cell;
+  messages_.update(cut, state, branch.feature);
+  messages_.update(cut, other, branch.feature);
+  if (other.bound > state.bound) std::swap(other, state);
+}
+
+std::int32_t Search::best_leaf(const Cut& cut, const State& state, std::size_t t) const {
+  const std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
+  const std::int32_t* worth = state.worth.data() + cut.factors[t].leaf;
+  std::int32_t best = alive[0];
+  for (std::int32_t k = 1; k < state.n_alive[t]; ++k) {
+    if (worth[alive[k]] > worth[best]) best = alive[k];
+  }
+  return best;
+}
+
+/// Try to make an example out of what the factors like best; if it works, it is in found_.
+bool Search::try_point(const Cut& cut, const State& state) {
+  vote(cut, state);
+  climb(cut, state);
+  if (!accept(cut)) return false;
+  pull_back(cut);
+  return true;
+}
+
+/// Every factor votes for the cells of its best leaf, with what it would lose with the second.
+void Search::vote(const Cut& cut, const State& state) {
+  const std::size_t n_features = cut.n_features();
+  point_.resize(n_features);
+  ballot_.assign(cut.cell.size() + n_features, 0);
+  const auto ballot = [&](std::size_t f) {
+    return ballot_.data() + static_cast<std::size_t>(cut.cell_start[f]) + f;
+  };
+  for (std::size_t t = 0; t < cut.factors.size(); ++t) {
+    const Cut::Factor& factor = cut.factors[t];
+    const std::int32_t leaf = best_leaf(cut, state, t);
+    const std::int32_t* worth = state.worth.data() + factor.leaf;
+    const std::uint16_t* alive = state.alive.data() + factor.leaf;
+    std::int32_t loss = worth[leaf] - static_cast<std::int32_t>(cut.needed);
+    for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
+      if (alive[k] != leaf) loss = std::min(loss, worth[leaf] - worth[alive[k]]);
+    }
+    for (std::int32_t p = 0; p < factor.n_links; ++p) {
+      const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
+      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) +
+                                          cut.id[link.id + static_cast<std::size_t>(leaf)]];
+      const std::int32_t* start = cut.atom_cell.data() + link.atom;
+      double* votes = ballot(static_cast<std::size_t>(link.feature));
+      votes[start[lo]] += loss + 1;
+      votes[start[hi + 1]] -= loss + 1;
+    }
+  }
+  for (std::size_t f = 0; f < n_features; ++f) {
+    const double* votes = ballot(f);
+    const double* step = cut.step.data() + cut.cell_start[f];
+    const std::int64_t* alone = cut.alone.data() + cut.cell_start[f];
+    double sum = 0;
+    double top = -1;
+    for (std::int32_t c = 0; c <= state.cells[f].hi; ++c) {
+      sum += votes[c];
+      if (c < state.cells[f].lo) continue;
+      const double mine = sum + static_cast<double>(alone[c] - cut.needed);
+      if (c == state.cells[f].lo || mine > top || (mine == top && step[c] < step[point_[f]])) {
+        top = mine;
+        point_[f] = c;
+      }
+    }
+  }
+  value_ = value_of(cut);
+}
+
+/// Coordinate ascent inside the state's cells until the value is enough or nothing improves.
+void Search::climb(const Cut& cut, const State& state) {
+  for (int round = 0; round < 8 && value_ < cut.zero; ++round) {
+    bool moved = false;
+    for (std::size_t f = 0; f < cut.n_features() && value_ < cut.zero; ++f) {
+      const Cells cells = state.cells[f];
+      if (cells.lo == cells.hi) continue;
+      gains(cut, f);
+      std::int32_t best = point_[f];
+      for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+        if (gain_[static_cast<std::size_t>(c)] > gain_[static_cast<std::size_t>(best)]) best = c;
+      }
+      if (best == point_[f]) continue;
+      value_ += gain_[static_cast<std::size_t>(best)] - gain_[static_cast<std::size_t>(point_[f])];
+      point_[f] = best;
+      moved = true;
+    }
+    if (!moved) return;
+  }
+}
+
+/// gain_[c]: what the trees on feature f give together if its cell were c.
+void Search::gains(const Cut& cut, std::size_t f) {
+  gain_.assign(cut.alone.begin() + cut.cell_start[f], cut.alone.begin() + cut.cell_start[f + 1]);
+  for (const std::int32_t root : cut.roots_of(f)) {
+    add_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f), 0,
+              cut.n_cells(f) - 1);
+  }
+}
+
+void Search::add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int32_t lo,
+                       std::int32_t hi) {
+  while (true) {
+    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+    if (node.feature == kLeaf) {
+      for (std::int32_t c = lo; c <= hi; ++c) gain_[static_cast<std::size_t>(c)] += node.value;
+      return;
+    }
+    if (node.feature != f) {
+      at = point_[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
+    } else if (hi <= node.rank) {
+      at = node.left;
+    } else if (lo > node.rank) {
+      at = node.right;
+    } else {
+      add_gains(cut, node.left, f, lo, node.rank);
+      lo = node.rank + 1;
+      at = node.right;
+    }
+  }
+}
+
+std::int64_t Search::value_of(const Cut& cut) const {
+  std::int64_t value = 0;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    value += cut.alone[static_cast<std::size_t>(cut.cell_start[f] + point_[f])];
+  }
+  for (std::int32_t at : cut.roots) {
+    while (cut.nodes[static_cast<std::size_t>(at)].feature != kLeaf) {
+      const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+      at = point_[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
+    }
+    value += cut.nodes[static_cast<std::size_t>(at)].value;
+  }
+  return value;
+}
+
+/// Replay point_ in the model's own arithmetic; an example is kept.
+bool Search::accept(const Cut& cut) {
+  if (value_ < cut.needed) return false;
+  write_trial(cut);
+  if (!fools(trial_)) return false;
+  found_ = trial_;
+  return true;
+}
+
+/// point_ in the model's cells.
+void Search::write_trial(const Cut& cut) {
+  trial_.assign(ball_.home().begin(), ball_.home().end());
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    trial_[static_cast<std::size_t>(cut.feature[f])] =
+        cut.cell[static_cast<std::size_t>(cut.cell_start[f] + point_[f])];
+  }
+}
+
+/// Take the largest steps of point_ back, as long as the model stays fooled.
+void Search::pull_back(const Cut& cut) {
+  const auto step_of = [&](std::size_t f, std::int32_t c) {
+    return cut.step[static_cast<std::size_t>(cut.cell_start[f] + c)];
+  };
+  while (true) {
+    double largest = 0;
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      largest = std::max(largest, step_of(f, point_[f]));
+    }
+    if (largest <= 0) return;
+    // Cells nearer than the largest step are an interval of each feature.
+    const auto nearer = [&](std::size_t f) {
+      std::int32_t best = -1;
+      for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
+        if (step_of(f, c) >= largest) continue;
+        if (best < 0 ||
+            gain_[static_cast<std::size_t>(c)] > gain_[static_cast<std::size_t>(best)]) {
+          best = c;
+        }
+      }
+      return best;
+    };
+    const auto move = [&](std::size_t f) {
+      gains(cut, f);
+      const std::int32_t c = nearer(f);
+      value_ += gain_[static_cast<std::size_t>(c)] - gain_[static_cast<std::size_t>(point_[f])];
+      const bool moved = c != point_[f];
+      point_[f] = c;
+      return moved;
+    };
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      if (step_of(f, point_[f]) >= largest) move(f);
+    }
+    bool moved = true;
+    for (int round = 0; round < 3 && moved && value_ < cut.zero; ++round) {
+      moved = false;
+      for (std::size_t f = 0; f < cut.n_features() && value_ < cut.zero; ++f) moved |= move(f);
+    }
+    if (!accept(cut)) return;
+  }
+}
+
+/// Whether only the rounding of the model's own sum keeps the bound from being a proof, and that
+/// sum itself settles it: added up in the model's precision and order, the best leaves that are
+/// left of every tree do not fool. Such a sum never falls when a term grows, so no other leaves do.
+bool Search::rounds_away(const Cut& cut, State& state) {
+  if (state.bound >= cut.zero) return false;
+  if (!messages_.prune(cut, state)) return true;
+  SumError plus(ensemble_.base(cut.question.plus));
+  SumError minus(ensemble_.base(cut.question.minus));
+  double most = plus.hi;
+  double least = minus.lo;
+  for (const Cut::Part& part : cut.parts) {
+    Span of_plus{part.plus, part.plus};
+    Span of_minus{part.minus, part.minus};
+    if (part.root >= 0) see_leaves(cut, state, part, of_plus, of_minus);
+    most = ensemble_.add(most, of_plus.hi);
+    least = ensemble_.add(least, of_minus.lo);
+    plus.add(of_plus.lo, of_plus.hi);
+    minus.add(of_minus.lo, of_minus.hi);
+  }
+  if (cut.question.strict ? most <= least : most < least) return true;
+  // With fewer leaves left, the sum has less room to go astray than at the start.
+  if (ensemble_.grain() == 0) {
+    const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
+    state.needed = std::max(state.needed, cut.needed_for(error));
+  }
+  return state.bound < state.needed;
+}
+
+/// The range of what the leaves that are left of one tree add to the two outputs.
+void Search::see_leaves(const Cut& cut, const State& state, const Cut::Part& part, Span& plus,
+                        Span& minus) {
+  plus =
+      minus = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  const auto see = [&](std::int32_t node) {
+    const double high = cut.plus[static_cast<std::size_t>(node)];
+    const double low = cut.minus[static_cast<std::size_t>(node)];
+    plus = {std::min(plus.lo, high), std::max(plus.hi, high)};
+    minus = {std::min(minus.lo, low), std::max(minus.hi, low)};
+  };
+  if (part.factor >= 0) {
+    const auto t = static_cast<std::size_t>(part.factor);
+    const auto first = static_cast<std::size_t>(cut.factors[t].leaf);
+    for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
+      see(cut.leaf_node[first + state.alive[first + static_cast<std::size_t>(k)]]);
+    }
+    return;
+  }
+  const Cut::Node& root = cut.nodes[static_cast<std::size_t>(part.root)];
+  const Cells cells = state.cells[static_cast<std::size_t>(root.feature)];
+  open_.assign(1, part.root);
+  while (!open_.empty()) {
+    const std::int32_t at = open_.back();
+    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+    open_.pop_back();
+    if (node.feature == kLeaf) {
+      see(at);
+      continue;
+    }
+    if (cells.lo <= node.rank) open_.push_back(node.left);
+    if (cells.hi > node.rank) open_.push_back(node.right);
+  }
+}
+
+/// Whether the box has come down to one point as far as any tree can tell; narrows the box to the
+/// leaves that are left, which may show it empty (state.dead()).
+bool Search::settled(const Cut& cut, State& state) {
+  if (!messages_.prune(cut, state)) return false;
+  for (const Cut::Link& link : cut.links) {
+    const auto t = static_cast<std::size_t>(link.factor);
+    const std::uint16_t leaf = state.alive[static_cast<std::size_t>(cut.factors[t].leaf)];
+    const auto [lo, hi] =
+        cut.intervals[static_cast<std::size_t>(link.interval) + cut.id[link.id + leaf]];
+    const std::int32_t* start = cut.atom_cell.data() + link.atom;
+    if (state.n_alive[t] > 1) return false;
+    Cells& cells = state.cells[static_cast<std::size_t>(link.feature)];
+    cells = {std::max(cells.lo, start[lo]), std::min(cells.hi, start[hi + 1] - 1)};
+    if (cells.lo > cells.hi) {
+      state.bound = kNever;
+      return false;
+    }
+  }
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    const std::uint8_t* ends = cut.alone_ends.data() + cut.cell_start[f];
+    if (std::any_of(ends + state.cells[f].lo, ends + state.cells[f].hi,
+                    [](std::uint8_t end) { return end != 0; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The costs vote like one more factor, for their best cell.
+void Search::add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
+                           double* above) const {
+  const Cells cells = state.cells[f];
+  const std::int64_t* held = state.held.data() + cut.cell_start[f];
+  const double* cost = cut.cost.data() + cut.cell_start[f];
+  std::int32_t best = cells.lo;
+  double top = -std::numeric_limits<double>::infinity();
+  double weight = 0;
+  for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+    const double mine = static_cast<double>(held[c]) - state.price * cost[c];
+    if (mine > top) top = mine, best = c;
+    weight = std::max(weight, state.price * cost[c]);
+  }
+  if (best > cells.lo) below[best] += weight;
+  if (best < cells.hi) above[best + 1] += weight;
+}
+
+/// The split on which the best leaves disagree most: those that the lower half would hurt against
+/// those that the upper half would.
+Search::Branch Search::choose(const Cut& cut, const State& state) {
+  const std::size_t n_features = cut.n_features();
+  ballot_.assign(cut.cell.size() + n_features, 0);     // at s: hurt if the cell is below s
+  ballot_up_.assign(cut.cell.size() + n_features, 0);  // at s: hurt if the cell is s or above
+  const auto at = [&](std::size_t f) { return static_cast<std::size_t>(cut.cell_start[f]) + f; };
+  for (std::size_t t = 0; t < cut.factors.size(); ++t) {
+    const Cut::Factor& factor = cut.factors[t];
+    if (state.n_alive[t] < 2) continue;
+    const std::int32_t leaf = best_leaf(cut, state, t);
+    const std::uint16_t* alive = state.alive.data() + factor.leaf;
+    const std::int32_t* value = cut.value.data() + factor.leaf;
+    std::int32_t low = value[leaf];
+    std::int32_t high = value[leaf];
+    for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
+      low = std::min(low, value[alive[k]]);
+      high = std::max(high, value[alive[k]]);
+    }
+    for (std::int32_t p = 0; p < factor.n_links; ++p) {
+      const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
+      const auto f = static_cast<std::size_t>(link.feature);
+      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) +
+                                          cut.id[link.id + static_cast<std::size_t>(leaf)]];
+      const std::int32_t* start = cut.atom_cell.data() + link.atom;
+      const Cells cells = state.cells[f];
+      const double weight = static_cast<double>(high - low) + 1;
+      if (start[lo] > cells.lo) ballot_[at(f) + static_cast<std::size_t>(start[lo])] += weight;
+      if (start[hi + 1] <= cells.hi) {
+        ballot_up_[at(f) + static_cast<std::size_t>(start[hi + 1])] += weight;
+      }
+    }
+  }
+  Branch best{0, -1};
+  double top = -1;
+  for (std::size_t f = 0; f < n_features; ++f) {
+    const Cells cells = state.cells[f];
+    if (cells.lo == cells.hi) continue;
+    double* below = ballot_.data() + at(f);
+    const double* above = ballot_up_.data() + at(f);
+    if (!state.held.empty()) add_cost_vote(cut, state, f, below, ballot_up_.data() + at(f));
+    for (std::int32_t s = cells.hi - 1; s > cells.lo; --s) below[s] += below[s + 1];
+    double up = 0;
+    for (std::int32_t s = cells.lo + 1; s <= cells.hi; ++s) {
+      up += above[s];
+      const double mine = std::min(up, below[s]) + 1e-3 * (up + below[s]);
+      if (mine > top) {
+        top = mine;
+        best = {f, s};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace hardwood::verify

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "hardwood/verify/cut.hpp"
+#include "hardwood/verify/messages.hpp"
+
+namespace hardwood::verify {
+
+/// When to give up: at a moment, or because somebody asks.
+class Clock {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  Clock(Time deadline, const std::atomic<bool>& stop) : deadline_(deadline), stop_(stop) {}
+  bool over() const {
+    return stop_.load(std::memory_order_relaxed) || std::chrono::steady_clock::now() >= deadline_;
+  }
+
+ private:
+  Time deadline_;
+  const std::atomic<bool>& stop_;
+};
+
+enum class Answer : std::uint8_t {
+  kNone,      ///< proven: nothing in the cut fools the model
+  kFound,     ///< an example, replayed in the model's own arithmetic
+  kOpen,      ///< neither, within the effort that was asked for
+  kTime,      ///< the clock stopped it
+  kRounding,  ///< too many points lie within the rounding of the model's own sum
+};
+
+enum class Effort : std::uint8_t { kRoot, kFull };
+
+/// A point as the model's cell of every feature.
+using Point = std::vector<std::int32_t>;
+
+/// Decides whether a cut holds a point that fools the model: bound, try, branch.
+class Search {
+ public:
+  Search(const Ensemble& ensemble, const Ball& ball, std::int32_t y, const Clock& clock)
+      : ensemble_(ensemble), ball_(ball), y_(y), clock_(clock), margin_(ensemble.n_outputs()) {}
+
+  /// `state` is where to start from, and is spent; on kFound the example is in `found()`.
+  Answer decide(const Cut& cut, State& state, Effort effort);
+
+  const Point& found() const { return found_; }
+
+  /// Keep only the cells that a step of at most `radius` reaches.
+  static void restrict(const Cut& cut, State& state, double radius);
+
+  /// Whether the model itself gives a point another label than y.
+  bool fools(const Point& point);
+
+ protected:
+  struct Span {
+    double lo;
+    double hi;
+  };
+  struct Branch {
+    std::size_t feature;
+    std::int32_t cell;  ///< the first cell of the upper half
+  };
+
+  bool try_point(const Cut& cut, const State& state);
+  void vote(const Cut& cut, const State& state);
+  void climb(const Cut& cut, const State& state);
+  void gains(const Cut& cut, std::size_t f);
+  void add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int32_t lo, std::int32_t hi);
+  std::int64_t value_of(const Cut& cut) const;
+  bool accept(const Cut& cut);
+  void pull_back(const Cut& cut);
+  bool settled(const Cut& cut, State& state);
+  bool rounds_away(const Cut& cut, State& state);
+  void see_leaves(const Cut& cut, const State& state, const Cut::Part& part, Span& plus,
+                  Span& minus);
+  Branch choose(const Cut& cut, const State& state);
+  void add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
+                     double* above) const;
+  std::int32_t best_leaf(const Cut& cut, const State& state, std::size_t t) const;
+
+  void write_trial(const Cut& cut);
+  void split(const Cut& cut, State& state, std::size_t depth);
+
+  const Ensemble& ensemble_;
+  const Ball& ball_;
+  std::int32_t y_;
+  const Clock& clock_;
+  Messages messages_;
+  std::vector<State> stack_;  // states of the upper halves, one a depth
+  std::vector<double> margin_;
+  Point found_;
+  Point trial_;
+  std::int64_t n_near_ = 0;  // settled boxes whose value is enough but which do not fool
+
+  std::vector<std::int32_t> point_;  // cells of the cut
+  std::int64_t value_ = 0;           // of point_
+  std::vector<std::int64_t> gain_;
+  std::vector<double> ballot_;
+  std::vector<double> ballot_up_;
+  std::vector<std::int32_t> open_;
+
+ private:
+  Answer explore(const Cut& cut, State& state, std::size_t depth, Effort effort);
+};
+
+}  // namespace hardwood::verify

@@ -1,0 +1,193 @@
+"""Certified accuracy over a list of eps, each row asked no more often than it needs."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FloatArray
+from hardwood.threat import Reach, Threat
+from hardwood.verify import ensemble, tree
+from hardwood.verify.ensemble import Effort, Progress, warn_undecided
+from hardwood.verify.problem import Problem
+from hardwood.verify.result import StatusArray
+
+
+@dataclass(frozen=True, repr=False)
+class AccuracyCurve:
+    """How accuracy falls as the adversary gets stronger.
+
+    Attributes
+    ----------
+    eps : ndarray of shape (n_eps,)
+        Sizes of the perturbation, increasing.
+    status : ndarray of str, shape (n_eps, n_samples)
+        ``"certified"``, ``"broken"`` or ``"unknown"``, as in `Certificate`.
+    """
+
+    eps: FloatArray
+    status: StatusArray
+
+    @property
+    def certified_accuracy(self) -> FloatArray:
+        """Share of rows proven right, per eps; never above the truth."""
+        share: FloatArray = np.mean(self.status == "certified", axis=1)
+        return share
+
+    @property
+    def attacked_accuracy(self) -> FloatArray:
+        """Share of rows for which no example is known, per eps; never below the truth."""
+        share: FloatArray = np.mean(self.status != "broken", axis=1)
+        return share
+
+    def __repr__(self) -> str:
+        return f"AccuracyCurve(n_eps={len(self.eps)}, n_samples={self.status.shape[1]})"
+
+
+def certified_accuracy(
+    model: Any,
+    X: Any,
+    y: Any,
+    eps: npt.ArrayLike,
+    *,
+    threat: Threat | None = None,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> AccuracyCurve:
+    """Certify rows at several eps.
+
+    Parameters
+    ----------
+    model : object
+        Anything that `load_model` reads.
+    X : array-like of shape (n_samples, n_features)
+        Rows. A missing value (NaN) is not moved.
+    y : array-like of shape (n_samples,)
+        True labels.
+    eps : array-like of shape (n_eps,)
+        Sizes of the perturbation, finite and >= 0.
+    threat : Threat or None, default=None
+        Norm, directions, valid range and fixed features; where its eps differs between features,
+        they keep their proportions and the largest becomes each of `eps`. None is the maximum norm.
+    time_limit : float or None, default=None
+        Seconds for each decision; a row that is stopped is ``"unknown"`` at that eps.
+    n_jobs : int or None, default=None
+        Number of threads, over rows; -1 means all cores.
+    progress : callable or None, default=None
+        As in `certify`, once for every batch of decisions.
+
+    Returns
+    -------
+    AccuracyCurve
+        ``certified_accuracy <= truth <= attacked_accuracy`` at every eps.
+
+    Warns
+    -----
+    UndecidedWarning
+        If rows are left undecided.
+
+    Notes
+    -----
+    A row that is certified at one eps is certified at every smaller one, and an example breaks it
+    wherever the ball is large enough to hold it, so a row is asked about the logarithm of the
+    number of eps.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = minmax_scale(X)
+    >>> forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, y)
+    >>> curve = hw.certified_accuracy(forest, X[:100], y[:100], [0, 0.01, 0.05])
+    >>> print(curve.certified_accuracy)
+    [0.98 0.83 0.29]
+    """
+    effort = Effort(time_limit, None, progress)
+    grid = np.sort(np.asarray(eps, dtype=np.float64))
+    if grid.ndim != 1 or len(grid) == 0:
+        raise ValueError(f"eps must be a list of numbers, got shape {grid.shape}.")
+    if not (np.isfinite(grid) & (grid >= 0)).all():
+        wrong = grid[~(np.isfinite(grid) & (grid >= 0))][0]
+        raise ValueError(f"eps must hold finite numbers >= 0, got {wrong}.")
+    problem = Problem.of(model, X, y, n_jobs)
+    threat = Threat(1) if threat is None else threat
+    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)
+    curve = _Bisection(problem, threat, reach, grid, effort)
+    for verdict in ("broken", "certified"):  # the bracket closes from both sides of "unknown"
+        curve.close(verdict)
+    curve.status[curve.status == ""] = "unknown"
+    warn_undecided(curve.status.ravel(), effort)
+    return AccuracyCurve(grid, curve.status)
+
+
+def _at(reach: Reach, eps: float) -> Reach:
+    """The same threat with eps as its largest step."""
+    limits = reach.limits.copy()
+    for column, scale in ((0, reach.down_scale), (1, reach.up_scale)):
+        limits[:, column] = np.where(limits[:, column] > 0, scale * eps, 0.0)
+    return replace(reach, limits=limits, radius=eps)
+
+
+class _Bisection:
+    """What is known of every row at every eps."""
+
+    def __init__(
+        self, problem: Problem, threat: Threat, reach: Reach, grid: FloatArray, effort: Effort
+    ) -> None:
+        self.problem = problem
+        self.norm = threat.norm
+        self.reaches = [_at(reach, eps) for eps in grid]
+        self.effort = effort
+        self.status = np.full((len(grid), len(problem.X)), "", dtype="<U9")
+
+    def close(self, verdict: str) -> None:
+        """Ask rows in the middle of what is open until the border of `verdict` is known."""
+        n_eps = len(self.reaches)
+        while True:
+            # For "broken" the border lies above all that is certified or unknown, and so on.
+            yes = self.status == verdict
+            no = (self.status != "") & ~yes
+            if verdict == "broken":
+                first = np.where(no.any(axis=0), n_eps - np.argmax(no[::-1], axis=0), 0)
+                end = np.where(yes.any(axis=0), np.argmax(yes, axis=0), n_eps)
+            else:
+                first = np.where(yes.any(axis=0), n_eps - np.argmax(yes[::-1], axis=0), 0)
+                end = np.where(no.any(axis=0), np.argmax(no, axis=0), n_eps)
+            rows = np.flatnonzero(first < end)
+            if len(rows) == 0:
+                break
+            middle = (first + end)[rows] // 2
+            for k in np.unique(middle):
+                self._ask(int(k), rows[middle == k])
+
+    def _ask(self, k: int, rows: npt.NDArray[np.intp]) -> None:
+        problem = replace(self.problem, X=self.problem.X[rows], y=self.problem.y[rows])
+        if problem.trees.n_trees == 1:
+            distance, X_adv = tree.nearest(problem, self.norm, self.reaches[k])
+            upper, verdict = distance, np.where(np.isfinite(distance), "broken", "certified")
+        else:
+            found = ensemble.decide(problem, self.norm, self.reaches[k], self.effort)
+            upper, verdict, X_adv = found.upper, found.verdict(), found.X_adv
+        self.status[k, rows] = verdict
+        self.status[: k + 1, rows[verdict == "certified"]] = "certified"
+        broken = verdict == "broken"
+        for j in range(len(self.reaches)):
+            held = broken & (j >= k)
+            if j < k:
+                held = broken & self._holds(j, problem.X, X_adv, upper)
+            self.status[j, rows[held]] = "broken"
+
+    def _holds(
+        self, j: int, X: FloatArray, X_adv: FloatArray, upper: FloatArray
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the ball of the j-th eps holds the examples."""
+        low, high = map(np.asarray, _core.ball_ends(X, self.reaches[j].limits))
+        moved_too_far = ~((low <= X_adv) & (X_adv <= high)) & ~np.isnan(X)
+        inside: npt.NDArray[np.bool_] = np.count_nonzero(moved_too_far, axis=1) == 0
+        return inside if self.norm == "inf" else inside & (upper <= self.reaches[j].radius)

@@ -1,0 +1,146 @@
+"""Exact answers about any number of trees: the core's search, its clock and its progress."""
+
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hardwood import _core
+from hardwood._check import FloatArray
+from hardwood.errors import UndecidedWarning
+from hardwood.threat import Norm, Reach
+from hardwood.verify.problem import Problem
+from hardwood.verify.result import StatusArray
+from hardwood.verify.tree import _NORM
+
+Progress = Callable[[int, int, int], object]
+
+_PULSE = 0.05  # seconds between two looks at the search
+_REASON = {
+    _core.Ending.exact: "",
+    _core.Ending.time: "time limit",
+    _core.Ending.rounding: "within the rounding of the model's own sum",
+    _core.Ending.stopped: "interrupted",
+}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a search may take and who is told."""
+
+    time_limit: float | None = None
+    total_time_limit: float | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "total_time_limit"):
+            seconds = getattr(self, name)
+            if seconds is not None and not seconds > 0:
+                raise ValueError(f"{name} must be a number of seconds > 0, got {name}={seconds}.")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the core says, row by row."""
+
+    lower: FloatArray
+    upper: FloatArray
+    reason: StatusArray
+    X_adv: FloatArray
+    seconds: FloatArray
+
+    def verdict(self) -> StatusArray:
+        """Read the answer to a decision."""
+        proven = np.where(np.isinf(self.lower), "certified", "unknown")
+        return np.where(np.isfinite(self.upper), "broken", proven)
+
+
+def warn_undecided(status: StatusArray, effort: Effort) -> None:
+    """Say so if rows are left open."""
+    n_open = int(np.count_nonzero(status == "unknown"))
+    if n_open == 0:
+        return
+    limits = [
+        f"{name}={seconds} s"
+        for name, seconds in (
+            ("time_limit", effort.time_limit),
+            ("total_time_limit", effort.total_time_limit),
+        )
+        if seconds is not None
+    ]
+    after = f" after {' and '.join(limits)}" if limits else ""
+    advice = "Raise the limit" if limits else "See their reason"
+    warnings.warn(
+        f'{n_open} of {len(status)} samples are still open{after}; they are reported as "unknown", '
+        f"not as certified. {advice}, or read their lower and upper bounds.",
+        UndecidedWarning,
+        stacklevel=3,
+    )
+
+
+def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
+    """Bounds on the smallest change within reach that fools the model."""
+    return _ask(_core.nearest_in_ensemble, problem, norm, reach, effort)
+
+
+def decide(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
+    """Whether any change within reach fools the model: lower is infinity where none does."""
+    return _ask(_core.any_in_ensemble, problem, norm, reach, effort)
+
+
+def _ask(
+    function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
+) -> Found:
+    watch = _core.Watch()
+    answer: list[Any] = []
+    failure: list[BaseException] = []
+
+    def search() -> None:
+        try:
+            answer.append(
+                function(
+                    problem.trees._core,
+                    problem.X,
+                    problem.y,
+                    norm=getattr(_core.Norm, _NORM[norm]),
+                    radius=reach.radius,
+                    reach=reach.limits,
+                    down_scale=reach.down_scale,
+                    up_scale=reach.up_scale,
+                    row_seconds=_seconds(effort.time_limit),
+                    total_seconds=_seconds(effort.total_time_limit),
+                    n_threads=problem.n_threads,
+                    watch=watch,
+                )
+            )
+        except BaseException as error:
+            failure.append(error)
+
+    # The search runs beside, so that this thread can hear Ctrl-C: what is proven by then counts.
+    beside = threading.Thread(target=search, daemon=True)
+    beside.start()
+    try:
+        while beside.is_alive():
+            beside.join(_PULSE)
+            if effort.progress is not None:
+                effort.progress(watch.n_done, watch.n_open, len(problem.X))
+    except KeyboardInterrupt:
+        watch.stop()
+    except BaseException:
+        watch.stop()
+        beside.join()
+        raise
+    beside.join()
+    if failure:
+        raise failure[0]
+    lower, upper, ending, X_adv, seconds = map(np.asarray, answer[0])
+    problem.replay(X_adv, np.isfinite(upper))
+    reason = np.array([_REASON[_core.Ending(int(e))] for e in ending])
+    return Found(lower, upper, reason, X_adv, seconds)
+
+
+def _seconds(limit: float | None) -> float:
+    return np.inf if limit is None else float(limit)

@@ -1,0 +1,85 @@
+"""The exact engine against enumeration of all boxes, on ensembles small enough to enumerate."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hardwood as hw
+from oracle.ensembles import Case, cases, distance, free, labels, moves
+
+# l1 and l2 add steps up in another order than the enumeration does.
+SUM_ROUNDING = 1e-12
+
+
+def check_example(case: Case, i: int, x_adv: np.ndarray) -> None:
+    assert labels(case.trees, x_adv[None])[0] != case.y[i]
+    assert np.isnan(x_adv[np.isnan(case.X[i])]).all()
+
+
+@settings(max_examples=250, deadline=None)
+@given(cases())
+def test_maximum_norm_is_the_truth(case):
+    result = hw.minimal_distance(case.trees, case.X, case.y)
+    for i in range(len(case.X)):
+        truth = distance(case, i, free(case.trees.n_features), "inf")
+        assert result.lower[i] == result.upper[i] == truth
+        assert result.status[i] == "exact"
+        if np.isfinite(truth):
+            check_example(case, i, result.X_adv[i])
+        else:
+            assert np.isnan(result.X_adv[i]).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.data())
+def test_threats_limit_and_scale_the_maximum_norm(case, data):
+    moved = data.draw(moves(case.trees.n_features))
+    result = hw.minimal_distance(case.trees, case.X, case.y, threat=moved.threat)
+    certificate = hw.certify(case.trees, case.X, case.y, moved.threat)
+    low, high = moved.threat.ball(case.X)
+    for i in range(len(case.X)):
+        truth = distance(case, i, moved, "inf")
+        assert result.lower[i] == result.upper[i] == truth
+        # Only the last bit of the division by a scale can tell the ball and the distance apart.
+        if abs(truth - moved.unit) > 1e-12:
+            assert (certificate.status[i] == "broken") == (truth <= moved.unit)
+        if certificate.status[i] == "broken":
+            check_example(case, i, certificate.X_adv[i])
+            inside = (low[i] <= certificate.X_adv[i]) & (certificate.X_adv[i] <= high[i])
+            assert (inside | np.isnan(case.X[i])).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(max_trees=12), st.sampled_from([1e-6, 1e-5, 1e-4, 1e-3]))
+@pytest.mark.filterwarnings("ignore::hardwood.UndecidedWarning")
+def test_the_clock_never_makes_a_bound_wrong(case, seconds):
+    result = hw.minimal_distance(case.trees, case.X, case.y, time_limit=seconds)
+    for i in range(len(case.X)):
+        truth = distance(case, i, free(case.trees.n_features), "inf")
+        assert result.lower[i] <= truth <= result.upper[i]
+        if np.isfinite(result.upper[i]):
+            check_example(case, i, result.X_adv[i])
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(max_rows=9))
+def test_threads_do_not_change_answers(case):
+    one = hw.minimal_distance(case.trees, case.X, case.y, n_jobs=1)
+    for n_jobs in (2, 7):
+        more = hw.minimal_distance(case.trees, case.X, case.y, n_jobs=n_jobs)
+        np.testing.assert_array_equal(one.upper, more.upper)
+        np.testing.assert_array_equal(one.X_adv, more.X_adv)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(max_rows=6), st.booleans())
+def test_certify_and_the_curve_agree_with_the_distance(case, flip):
+    y = np.where(np.arange(len(case.y)) == 0, (case.y + flip) % case.trees.n_classes, case.y)
+    upper = hw.minimal_distance(case.trees, case.X, y).upper
+    eps = np.array([0.0, 0.05, 0.1, 0.2, 0.4, *upper[np.isfinite(upper)]])
+    curve = hw.certified_accuracy(case.trees, case.X, y, eps)
+    np.testing.assert_array_equal(curve.status == "broken", upper[None, :] <= np.sort(eps)[:, None])
+    for k in range(0, len(eps), 3):
+        status = hw.certify(case.trees, case.X, y, float(curve.eps[k])).status
+        np.testing.assert_array_equal(status, curve.status[k])
