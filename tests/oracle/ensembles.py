@@ -27,7 +27,7 @@ class Moves:
     up: np.ndarray
     low: float
     high: float
-    unit: float  # the largest eps, fixed features included: what a step is counted relative to
+    unit: float  # the largest eps of a feature that can move: what a step is counted relative to
 
 
 @st.composite
@@ -102,9 +102,9 @@ def moves(draw: st.DrawFn, n_features: int, norm: str | int = "inf") -> Moves:
     else:
         down, up = rng.choice([0.0, 0.1, 0.2, 0.4], (2, n_features))
         eps = list(zip(down.tolist(), up.tolist(), strict=True))
-    unit = max(down.max(), up.max()) if norm != 0 else 1.0
     down, up = down.copy(), up.copy()
     down[list(fixed)] = up[list(fixed)] = 0
+    unit = max(down.max(), up.max()) if norm != 0 else 1.0
     threat = hw.Threat(eps, norm=norm, low=low, high=high, fixed=fixed)
     return Moves(threat, down, up, low, high, unit)
 

@@ -30,11 +30,6 @@ def stumps(threshold, x_dtype=np.float64, classes=None, n_trees=1, **options):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        (
-            dict(model=stumps(0.5, n_trees=3)),
-            hw.UnsupportedModelError,
-            "is exact for single trees, and this model has 3 trees",
-        ),
         (dict(model=RandomForestClassifier()), ValueError, "RandomForestClassifier is not fitted"),
         (
             dict(y=[2]),
