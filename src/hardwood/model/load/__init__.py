@@ -64,7 +64,7 @@ def load_model(source: Any, X: Any = None) -> Trees:
     own = getattr(source, "trees_", None)
     if isinstance(own, Trees):
         return own
-    if type(source).__module__.startswith("hardwood."):
+    if type(source).__module__.startswith("hardwood.") and hasattr(source, "fit"):
         raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
     for speaks, load in _LOADERS:
         if speaks(source):
@@ -75,7 +75,8 @@ def load_model(source: Any, X: Any = None) -> Trees:
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
         f"hardwood's own estimators, Trees, models of XGBoost, LightGBM and CatBoost, and "
-        f"scikit-learn's {', '.join(sklearn.READS)}."
+        f"scikit-learn's {', '.join(sklearn.READS)}. "
+        f"From a pipeline or a search pass the fitted tree model itself, and rows as it sees them."
     )
 
 
