@@ -75,8 +75,8 @@ def load_model(source: Any, X: Any = None) -> Trees:
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
         f"hardwood's own estimators, Trees, models of XGBoost, LightGBM and CatBoost, and "
-        f"scikit-learn's {', '.join(sklearn.READS)}. "
-        f"From a pipeline or a search pass the fitted tree model itself, and rows as it sees them."
+        f"scikit-learn's {', '.join(sklearn.READS)}. From a pipeline or a search pass the fitted "
+        f"tree model itself, and rows as it sees them."
     )
 
 
