@@ -29,6 +29,13 @@ std::tuple<Owned1<NodeId>, Owned2<double>, Owned2<double>> dense_boxes(const Che
           own(std::move(high), n_features)};
 }
 
+/// Where each node's threshold cuts the doubles; leaves have one, too, that means nothing.
+Owned1<double> edges(const CheckedTrees& self) {
+  std::vector<double> edge(self.trees.n_nodes());
+  for (std::size_t node = 0; node < edge.size(); ++node) edge[node] = self.trees.edge(node);
+  return own(std::move(edge));
+}
+
 }  // namespace
 
 void bind_model(nb::module_& module) {
@@ -85,6 +92,7 @@ void bind_model(nb::module_& module) {
             return own(std::move(leaf), self.trees.n_trees());
           },
           nb::arg("x").noconvert(), nb::arg("n_threads"))
+      .def("edges", &edges)
       .def("leaf_boxes", &dense_boxes, nb::arg("tree"));
 }
 

@@ -169,7 +169,7 @@ def _tables(trees: Trees) -> Tables:
     tree_of = np.repeat(np.arange(len(start)), np.repeat(size, k))
     node = np.arange(tree_start[-1]) - tree_start[tree_of] + start[tree_of]
     leaf = trees.feature == LEAF
-    cover = _leaf_counts(trees) if trees.cover is None else trees.cover
+    cover = cover_of(trees)
     gain = np.zeros(trees.n_nodes) if trees.gain is None else trees.gain
     value = _float32(trees.value)[node, tree_of % k]
     return Tables(
@@ -197,8 +197,10 @@ def float32_above(threshold: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return np.where(nearest < threshold, np.nextafter(nearest, np.float32(np.inf)), nearest)
 
 
-def _leaf_counts(trees: Trees) -> FloatArray:
-    """Leaves below each node: the cover of a model that knows none, so SHAP has weights."""
+def cover_of(trees: Trees) -> FloatArray:
+    """The cover; for a model that knows none, the leaves below each node, as weights for SHAP."""
+    if trees.cover is not None:
+        return trees.cover
     count: FloatArray = (trees.feature == LEAF).astype(np.float64)
     split = np.flatnonzero(trees.feature != LEAF)
     start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))[split]

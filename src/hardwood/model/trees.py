@@ -342,6 +342,60 @@ class Trees:
 
         file.save(self, path)
 
+    def to_xgboost(self) -> Any:
+        """Make an ``xgboost.Booster``, with the margins that `save_model` promises.
+
+        Returns
+        -------
+        xgboost.Booster
+            The model, ready to predict.
+        """
+        from hardwood.model import export
+
+        return export.to_xgboost(self)
+
+    def to_lightgbm(self) -> str:
+        """Write the model as LightGBM's text.
+
+        Every row finds the same leaves there (values closer to zero than 1e-35 count as zero);
+        LightGBM adds their values in double.
+
+        Returns
+        -------
+        str
+            For ``lightgbm.Booster(model_str=...)``, or a ``.txt`` file.
+        """
+        from hardwood.model import export
+
+        return export.to_lightgbm(self)
+
+    def to_onnx(self) -> bytes:
+        """Write the model as ONNX.
+
+        Its input ``X`` is a table of float32; its outputs are ``label``, the position of the label
+        in ``classes``, and ``margin``, in float32.
+
+        Returns
+        -------
+        bytes
+            The content of an ``.onnx`` file.
+        """
+        from hardwood.model import export
+
+        return export.to_onnx(self)
+
+    def to_shap(self) -> dict[str, Any]:
+        """Spell the model out for ``shap.TreeExplainer``.
+
+        Returns
+        -------
+        dict
+            Trees as arrays; the SHAP values of a row and the expected value sum to its margin.
+        """
+        from hardwood.model import export
+
+        return export.to_shap(self)
+
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     array = array.copy()

@@ -1,0 +1,223 @@
+"""Trees for other tools: an xgboost Booster, LightGBM's text, ONNX, SHAP's arrays.
+
+XGBoost compares as we do. LightGBM and SHAP send x left when ``x <= t``, in double: there, t is the
+last double that goes left here, so every row of doubles finds the same leaves.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray
+from hardwood.model import file, ubjson
+from hardwood.model.trees import LEAF, Trees
+
+
+def to_xgboost(trees: Trees) -> Any:
+    """Make an ``xgboost.Booster`` of the model."""
+    try:
+        import xgboost
+    except ImportError:
+        raise ImportError(
+            "to_xgboost needs xgboost. Install it with: pip install xgboost-cpu"
+        ) from None
+    return xgboost.Booster(model_file=bytearray(ubjson.encode(file.document(trees))))
+
+
+def to_shap(trees: Trees) -> dict[str, Any]:
+    """Spell the model out as the dictionary that ``shap.TreeExplainer`` takes."""
+    last_left = _last_left(trees)
+    cover = file.cover_of(trees)
+    k = trees.value.shape[1]
+    parts = []
+    for tree in range(trees.n_trees):
+        at = slice(trees.tree_start[tree], trees.tree_start[tree + 1])
+        leaf = trees.feature[at] == LEAF
+        left = np.where(leaf, LEAF, trees.left[at])
+        right = np.where(leaf, LEAF, trees.right[at])
+        values = np.zeros((len(leaf), trees.n_outputs))
+        values[:, trees.tree_output[tree] : trees.tree_output[tree] + k] = trees.value[at]
+        parts.append(
+            {
+                "children_left": left,
+                "children_right": right,
+                "children_default": np.where(trees.missing_left[at], left, right),
+                "features": np.where(leaf, 0, trees.feature[at]),
+                "thresholds": np.where(leaf, 0.0, last_left[at]),
+                "values": np.where(leaf[:, None], values, 0.0),
+                "node_sample_weight": cover[at].astype(np.float64),
+            }
+        )
+    base = trees.base
+    return {
+        "trees": parts,
+        "base_offset": base if len(base) > 1 else float(base[0]),
+        "tree_output": "raw_value",
+        "objective": "binary_crossentropy" if trees.link == "logistic" else "squared_error",
+        "input_dtype": np.float64,
+        "internal_dtype": np.float64,
+    }
+
+
+def to_lightgbm(trees: Trees) -> str:
+    """Write the model as LightGBM's text, for ``lightgbm.Booster(model_str=...)``."""
+    n_outputs = trees.n_outputs
+    objective = {
+        "identity": "regression"
+        if n_outputs == 1
+        else f"multiclassova num_class:{n_outputs} sigmoid:1",
+        "logistic": "binary sigmoid:1",
+        "softmax": f"multiclass num_class:{n_outputs}",
+        "share": f"multiclassova num_class:{n_outputs} sigmoid:1",
+    }[trees.link]
+    names = trees.feature_names or [f"Column_{f}" for f in range(trees.n_features)]
+    lines = [
+        "tree",
+        "version=v4",
+        f"num_class={n_outputs}",
+        f"num_tree_per_iteration={n_outputs}",
+        "label_index=0",
+        f"max_feature_idx={trees.n_features - 1}",
+        f"objective={objective}",
+        "feature_names=" + " ".join("_".join(name.split()) or "_" for name in names),
+        "feature_infos=" + " ".join(["[-inf:inf]"] * trees.n_features),
+        "",
+    ]
+    last_left, cover = _last_left(trees), file.cover_of(trees)
+    for number, (tree, column, constant) in enumerate(_in_rounds(trees)):
+        if tree is None:
+            lines += [f"Tree={number}", *_text_leaf(constant)]
+        else:
+            lines += [f"Tree={number}", *_text_tree(trees, tree, column, last_left, cover)]
+    return "\n".join([*lines, "end of trees", "", ""])
+
+
+def _in_rounds(trees: Trees) -> list[tuple[int | None, int, float]]:
+    """Tree and column of its values, or a constant, one for each output in turn.
+
+    Where an output has fewer trees than another, constants of zero fill the round.
+    """
+    of_output: list[list[tuple[int | None, int, float]]] = [[] for _ in trees.base]
+    if trees.base.any():
+        for output, base in enumerate(trees.base):
+            of_output[output].append((None, 0, float(base)))
+    for tree, first in enumerate(trees.tree_output):
+        for column in range(trees.value.shape[1]):
+            of_output[first + column].append((tree, column, 0.0))
+    n_rounds = max(len(own) for own in of_output)
+    return [
+        own[k] if k < len(own) else (None, 0, 0.0) for k in range(n_rounds) for own in of_output
+    ]
+
+
+def _text_leaf(value: float) -> list[str]:
+    fields = {"num_leaves": "1", "num_cat": "0", "leaf_value": repr(value), "shrinkage": "1"}
+    return [*(f"{name}={text}" for name, text in fields.items()), "", ""]
+
+
+def _text_tree(
+    trees: Trees, tree: int, column: int, last_left: FloatArray, cover: npt.NDArray[Any]
+) -> list[str]:
+    at = slice(trees.tree_start[tree], trees.tree_start[tree + 1])
+    leaf = trees.feature[at] == LEAF
+    value = trees.value[at, column].astype(np.float64)
+    if leaf.all():
+        return _text_leaf(float(value[0]))
+    split = ~leaf
+    # LightGBM counts splits and leaves apart; leaf i is written as -1 - i.
+    place = np.where(leaf, ~(np.cumsum(leaf) - 1), np.cumsum(split) - 1)
+    count = np.maximum(cover[at], 1).astype(np.int64)
+    nothing = np.zeros(int(split.sum()))
+    fields: dict[str, Any] = {
+        "num_leaves": [int(leaf.sum())],
+        "num_cat": [0],
+        "split_feature": trees.feature[at][split],
+        "split_gain": nothing,
+        "threshold": last_left[at][split],
+        "decision_type": 8 + 2 * trees.missing_left[at][split].astype(int),  # NaN is missing
+        "left_child": place[trees.left[at][split]],
+        "right_child": place[trees.right[at][split]],
+        "leaf_value": value[leaf],
+        "leaf_weight": cover[at][leaf].astype(np.float64),
+        "leaf_count": count[leaf],
+        "internal_value": nothing,
+        "internal_weight": cover[at][split].astype(np.float64),
+        "internal_count": count[split],
+        "is_linear": [0],
+        "shrinkage": [1],
+    }
+    return [
+        *(f"{name}={' '.join(map(repr, np.asarray(a).tolist()))}" for name, a in fields.items()),
+        "",
+        "",
+    ]
+
+
+def to_onnx(trees: Trees) -> bytes:
+    """Write the model as ONNX: rows of float32 in, label (position) and margin out."""
+    try:
+        from onnx import TensorProto, helper
+    except ImportError:
+        raise ImportError("to_onnx needs onnx. Install it with: pip install onnx") from None
+    leaf = trees.feature == LEAF
+    k = trees.value.shape[1]
+    size = np.diff(trees.tree_start)
+    tree_of = np.repeat(np.arange(trees.n_trees), size)
+    node = np.arange(trees.n_nodes) - trees.tree_start[tree_of]
+    with np.errstate(over="ignore"):
+        value = trees.value[leaf].astype(np.float32).ravel()
+    ensemble = helper.make_node(
+        "TreeEnsembleRegressor",
+        ["X"],
+        ["margin"],
+        domain="ai.onnx.ml",
+        n_targets=trees.n_outputs,
+        aggregate_function="SUM",
+        post_transform="NONE",
+        base_values=trees.base.astype(np.float32).tolist(),
+        nodes_treeids=tree_of.tolist(),
+        nodes_nodeids=node.tolist(),
+        nodes_featureids=np.where(leaf, 0, trees.feature).tolist(),
+        nodes_modes=np.where(leaf, "LEAF", "BRANCH_LT").tolist(),
+        nodes_values=np.where(leaf, 0, file.float32_above(trees.threshold)).tolist(),
+        nodes_truenodeids=np.where(leaf, 0, trees.left).tolist(),
+        nodes_falsenodeids=np.where(leaf, 0, trees.right).tolist(),
+        nodes_missing_value_tracks_true=(trees.missing_left & ~leaf).astype(int).tolist(),
+        target_treeids=np.repeat(tree_of[leaf], k).tolist(),
+        target_nodeids=np.repeat(node[leaf], k).tolist(),
+        target_ids=(trees.tree_output[tree_of[leaf]][:, None] + np.arange(k)).ravel().tolist(),
+        target_weights=value.tolist(),
+    )
+    if trees.n_outputs == 1:
+        zero = helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0])
+        side = helper.make_tensor("side", TensorProto.INT64, [1], [1])
+        decide = [
+            helper.make_node("Greater", ["margin", "zero"], ["positive"]),
+            helper.make_node("Cast", ["positive"], ["column"], to=TensorProto.INT64),
+            helper.make_node("Squeeze", ["column", "side"], ["label"]),
+        ]
+        constants = [zero, side]
+    else:
+        decide = [helper.make_node("ArgMax", ["margin"], ["label"], axis=1, keepdims=0)]
+        constants = []
+    graph = helper.make_graph(
+        [ensemble, *decide],
+        "hardwood",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, trees.n_features])],
+        [
+            helper.make_tensor_value_info("label", TensorProto.INT64, [None]),
+            helper.make_tensor_value_info("margin", TensorProto.FLOAT, [None, trees.n_outputs]),
+        ],
+        constants,
+    )
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=versions, ir_version=8, producer_name="hardwood")
+    data: bytes = model.SerializeToString()
+    return data
+
+
+def _last_left(trees: Trees) -> FloatArray:
+    """The largest double that goes left in each split."""
+    before: FloatArray = np.nextafter(np.asarray(trees._core.edges()), -np.inf)
+    return np.maximum(before, -np.finfo(np.float64).max)
