@@ -75,6 +75,19 @@ def targets(y: Any) -> npt.NDArray[np.float32]:
     return given.astype(np.float32)
 
 
+def weights(weight: FloatArray) -> npt.NDArray[np.float32]:
+    """Positive weights of rows, in the precision of the gradients."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = weight.astype(np.float32)
+    bad = ~((single > 0) & np.isfinite(single))
+    if bad.any():
+        raise ValueError(
+            f"Weights must be numbers that dtype('float32') can hold, got {weight[bad][0]}; "
+            f"rescale sample_weight or class_weight."
+        )
+    return single
+
+
 def finite_float32(table: Any) -> None:
     """Refuse infinite values and values that float32 would turn into infinity."""
     if issparse(table):
