@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -29,6 +30,14 @@ class Buffer {
     // A request, not a need: the answer does not matter.
     if (n_bytes >= kHugePage) madvise(data_.get(), n_bytes, MADV_HUGEPAGE);
 #endif
+  }
+
+  Buffer(Buffer&& other) noexcept
+      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
 
   T* data() { return data_.get(); }

@@ -11,6 +11,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+MAX_ROWS = int(np.iinfo(np.int32).max)
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -60,6 +61,15 @@ def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> Flo
         raise ValueError("X has no rows; pass at least one.")
     finite_float32(table)
     return table
+
+
+def countable(X: Any) -> None:
+    """Refuse tables with more rows than the core can number, before they are copied."""
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] > MAX_ROWS:
+        raise ValueError(
+            f"X has {shape[0]} rows; at most {MAX_ROWS} can be trained on. Use a sample of them."
+        )
 
 
 def targets(y: Any) -> npt.NDArray[np.float32]:

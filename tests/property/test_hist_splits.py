@@ -139,7 +139,7 @@ RULES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problems(on_a_grid), RULES)
 def test_an_edge_at_every_event_finds_the_best_split_of_all(problem, rules):
     X, g, h, threat = problem
@@ -177,7 +177,7 @@ def test_an_edge_at_every_event_finds_the_best_split_of_all(problem, rules):
             )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problems(continuous), RULES, st.sampled_from([4, 8, 16]))
 def test_coarse_bins_never_hide_what_the_adversary_can_do(problem, rules, max_bins):
     X, g, h, threat = problem

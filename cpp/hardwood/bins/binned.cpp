@@ -38,12 +38,15 @@ void sample_columns(const DenseTable<X>& table, std::size_t first, std::size_t l
                     std::vector<std::vector<float>>& columns) {
   const std::size_t n_sampled = std::min(table.n_rows(), kSample);
   const std::size_t step = n_sampled ? table.n_rows() / n_sampled : 1;
-  for (std::size_t f = first; f < last; ++f) columns[f - first].clear();
+  for (std::size_t f = first; f < last; ++f) columns[f - first].resize(n_sampled);
   for (std::size_t i = 0; i < n_sampled; ++i) {
     const std::span<const X> row = table.x.row(sampled_row(i, step));
     for (std::size_t f = first; f < last; ++f) {
-      if (!std::isnan(row[f])) columns[f - first].push_back(static_cast<float>(row[f]));
+      columns[f - first][i] = static_cast<float>(row[f]);
     }
+  }
+  for (std::size_t f = first; f < last; ++f) {
+    std::erase_if(columns[f - first], [](float x) { return std::isnan(x); });
   }
 }
 
@@ -88,8 +91,10 @@ std::vector<Value> values_of(const SparseTable<X, Index>& table, std::size_t fea
   return values;
 }
 
+/// `n_present`: values that the sample has.
 template <class X>
-bool any_missing(const DenseTable<X>& table, std::size_t feature) {
+bool any_missing(const DenseTable<X>& table, std::size_t feature, std::size_t n_present) {
+  if (table.n_rows() <= kSample) return n_present < table.n_rows();
   for (std::size_t i = 0; i < table.n_rows(); ++i) {
     if (std::isnan(table.x(i, feature))) return true;
   }
@@ -97,7 +102,7 @@ bool any_missing(const DenseTable<X>& table, std::size_t feature) {
 }
 
 template <class X, class Index>
-bool any_missing(const SparseTable<X, Index>& table, std::size_t feature) {
+bool any_missing(const SparseTable<X, Index>& table, std::size_t feature, std::size_t) {
   const auto begin = static_cast<std::size_t>(table.column_start[feature]);
   const auto end = static_cast<std::size_t>(table.column_start[feature + 1]);
   return std::ranges::any_of(table.x.subspan(begin, end - begin),
@@ -174,7 +179,7 @@ void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
       const std::vector<Value> values = values_of(table, f, columns[f - first], scratch);
       // One code is kept for missing values, unless just that one makes every value a bin.
       const bool needs_all = values.size() == n_codes_ && max_bins == n_codes_;
-      const bool takes_all = needs_all && !any_missing(table, f);
+      const bool takes_all = needs_all && !any_missing(table, f, columns[f - first].size());
       edges_[f] =
           choose_edges(values, reach[f], takes_all ? max_bins : std::min(max_bins, n_codes_ - 1));
     }
@@ -203,12 +208,14 @@ void Binned::encode(const Table& table, int n_threads) {
     std::vector<X> largest((last - first) * n_codes_, -std::numeric_limits<X>::infinity());
     std::vector<std::uint8_t> saw_missing(last - first);
     X x[kTile];
+    float rounded[kTile];
     Code code[kTile];
     for (std::size_t tile = begin; tile < end; tile += kTile) {
       const std::size_t n = std::min(kTile, end - tile);
       for (std::size_t j = 0; j < last - first; ++j) {
         read_column(table, first + j, tile, tile + n, x);
-        sorted[j].encode(std::span<const X>(x, n), code);
+        std::copy_n(x, n, rounded);
+        sorted[j].encode(std::span<const float>(rounded, n), code);
         X* low = smallest.data() + j * n_codes_;
         X* high = largest.data() + j * n_codes_;
         Code* out = codes + tile * width_ + j;

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <span>
-
-#include "hardwood/box.hpp"
-#include "hardwood/types.hpp"
 
 namespace hardwood::bins {
 
@@ -19,22 +17,13 @@ class SortedEdges {
     for (const float edge : edges) padded_[i++] = edge;
   }
 
-  /// The number of edges that a value does not lie left of. A missing value gets any code.
-  template <class X>
-  void encode(std::span<const X> x, std::uint8_t* code) const {
-    for (std::size_t i = 0; i < x.size(); ++i) code[i] = bin_of(static_cast<float>(x[i]));
-  }
-
-  std::uint8_t bin_of(float x) const {
-    std::size_t n_below = 0;
-    for (std::size_t step = 128; step > 0; step /= 2) {
-      n_below += goes_left(x, padded_[n_below + step - 1]) ? 0 : step;
-    }
-    return static_cast<std::uint8_t>(n_below);
-  }
+  /// The number of edges that each value does not lie left of. A missing value gets any code.
+  void encode(std::span<const float> x, std::uint8_t* code) const;
+  /// The same, with instructions that every processor has.
+  void encode_portable(std::span<const float> x, std::uint8_t* code) const;
 
  private:
-  std::array<float, 255> padded_;
+  std::array<float, 256> padded_;
 };
 
 }  // namespace hardwood::bins

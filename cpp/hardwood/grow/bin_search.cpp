@@ -1,37 +1,43 @@
 #include "hardwood/grow/bin_search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <type_traits>
+
+#include "hardwood/simd.hpp"
 
 namespace hardwood::grow {
 namespace {
 
 constexpr std::size_t kMaxBins = 256;
+constexpr std::size_t kLanes = 8;
 
-/// Sums over the bins below each threshold.
+/// Sums over the bins below each threshold; filled a few places past the last one.
 template <class Stat>
 struct Prefix {
+  using Cell = typename Stat::Cell;
   using Int = std::conditional_t<Stat::kCounts, std::int64_t, std::int32_t>;
-  alignas(32) Int g[kMaxBins + 8];
-  alignas(32) Int h[kMaxBins + 8];
-  Int n[Stat::kCounts ? kMaxBins + 8 : 1];
-
-  /// `cell(k)` is what bin k holds.
-  template <class CellOf>
-  void fill(std::size_t n_bins, CellOf&& cell) {
-    typename Stat::Cell sum{};
-    for (std::size_t k = 0; k <= n_bins; ++k) {
-      const GridSum below = Stat::sum(sum);
-      g[k] = static_cast<Int>(below.g);
-      h[k] = static_cast<Int>(below.h);
-      if constexpr (Stat::kCounts) n[k] = below.n;
-      if (k < n_bins) sum += cell(k);
-    }
-  }
+  alignas(32) Int g[kMaxBins + kLanes];
+  alignas(32) Int h[kMaxBins + kLanes];
+  Int n[Stat::kCounts ? kMaxBins + kLanes : 1];
 
   GridSum operator[](std::size_t k) const {
     if constexpr (Stat::kCounts) return {g[k], h[k], n[k]};
     return {g[k], h[k], 0};
+  }
+
+  /// The sums of `cells`, plus or minus those of `more` unless it is null.
+  void fill(std::size_t n_bins, const Cell* cells, const Cell* more, bool minus) {
+    Cell sum{};
+    for (std::size_t k = 0;; ++k) {
+      const GridSum below = Stat::sum(sum);
+      g[k] = static_cast<Int>(below.g);
+      h[k] = static_cast<Int>(below.h);
+      if constexpr (Stat::kCounts) n[k] = below.n;
+      if (k == n_bins) break;
+      sum += cells[k];
+      if (more) minus ? sum -= more[k] : sum += more[k];
+    }
   }
 };
 
@@ -39,44 +45,53 @@ template <class Stat>
 class Search {
  public:
   Search(const FeatureBins<Stat>& bins, const SearchedNode& node, BinSplit& best)
-      : bins_(bins), node_(node), best_(best), tells_signs_(bins.below && bins.window.moves) {
-    const std::size_t n_bins = bins.window.sure.size();
-    if (!bins.below) {
-      all_.fill(n_bins, [&](std::size_t k) { return bins.cells[k]; });
-      if (bins.has_missing) missing_ = Stat::sum(bins.cells[bins.missing_code]);
-      return;
-    }
-    const auto both = [&](std::size_t k) {
-      auto cell = bins.cells[k];
-      return cell += bins.below[k];
-    };
-    all_.fill(n_bins, both);
-    if (bins.has_missing) missing_ = Stat::sum(both(bins.missing_code));
-    if (tells_signs_) {
-      const bool join = node.total.g >= 0;  // rows with g >= 0 whose residual is below 0
-      negative_.fill(n_bins, [&](std::size_t k) {
-        auto cell = bins.below[k];
-        if (bins.exceptions) join ? cell += bins.exceptions[k] : cell -= bins.exceptions[k];
-        return cell;
-      });
-    }
-  }
+      : bins_(bins),
+        node_(node),
+        best_(best),
+        missing_(bins.has_missing ? missing_of(bins) : GridSum{}),
+        saw_missing_(missing_.g != 0 || missing_.h != 0),
+        tells_signs_(bins.below && bins.window.moves) {}
 
   void run() {
-    // Sums of zero move no gain: where missing values go is then for others to say.
-    const bool missing = missing_.g != 0 || missing_.h != 0;
-    if (missing) judge(0, true);
+    all_.fill(n_bins(), bins_.cells, bins_.below, false);
+    if (tells_signs_) negative_.fill(n_bins(), bins_.below, bins_.exceptions, !exceptions_join());
+    if (saw_missing_) judge(0, true);
     for (std::size_t k = bins_.window.first; k < bins_.window.last; ++k) {
       judge(k, false);
-      if (missing) judge(k, true);
+      if (saw_missing_) judge(k, true);
     }
   }
 
+#if HARDWOOD_X86
+  /// Whether float arithmetic can tell which thresholds are worth a look: scores must be quotients
+  /// of what floats hold without overflow.
+  bool can_screen() const {
+    const double most_g = Stat::kMaxSum * node_.grid.g_step;
+    const double weight = node_.sums(node_.total).h + 2 * node_.rules.reg_lambda;
+    return node_.plain && most_g * most_g * weight < 1e37 && weight * weight < 1e37 &&
+           node_.grid.g_bits <= 40 && node_.grid.h_bits <= 40;
+  }
+
+  void run_screened();
+#endif
+
  private:
+  static GridSum missing_of(const FeatureBins<Stat>& bins) {
+    GridSum sum = Stat::sum(bins.cells[bins.missing_code]);
+    if (bins.below) sum += Stat::sum(bins.below[bins.missing_code]);
+    return sum;
+  }
+
+  std::size_t n_bins() const { return bins_.window.n_bins; }
+
+  /// The exceptions have g >= 0 and a residual below 0; otherwise the other way round.
+  bool exceptions_join() const { return node_.total.g >= 0; }
+
+  /// What a gain must exceed.
+  double bar() const { return best_.feature == kLeaf ? NewtonCriterion::kLeastGain : best_.gain; }
+
   bool beats(double gain, std::size_t k) const {
-    if (best_.feature == kLeaf) return gain > NewtonCriterion::kLeastGain;
-    return gain > best_.gain ||
-           (gain == best_.gain && best_.feature == bins_.feature && k < best_.bin);
+    return gain > bar() || (gain == best_.gain && best_.feature == bins_.feature && k < best_.bin);
   }
 
   void judge(std::size_t k, bool missing_left) {
@@ -89,41 +104,250 @@ class Search {
     const NewtonCriterion& criterion = node_.criterion;
     double gain = criterion.gain(node_.sums(left), node_.sums(node_.total - left));
     if (!beats(gain, k)) return;  // the adversary can only lower it
-    const GridSum sure = all_[bins_.window.sure[k]] + with;
-    const GridSum possible = all_[bins_.window.possible[k]] + with;
+    const std::size_t sure_bin = bins_.window.sure[k], possible_bin = bins_.window.possible[k];
+    const GridSum sure = all_[sure_bin] + with, possible = all_[possible_bin] + with;
     const SplitSums split{node_.sums(sure), node_.sums(left - sure), node_.sums(possible - left),
                           node_.sums(node_.total - possible)};
-    if (tells_signs_) {
-      gain = criterion.sign_gain(
-          split, node_.sums(negative_[bins_.window.possible[k]] - negative_[bins_.window.sure[k]]));
-    } else {
-      gain = criterion.paper_gain(split);
-    }
+    gain = tells_signs_ ? criterion.sign_gain(
+                              split, node_.sums(negative_[possible_bin] - negative_[sure_bin]))
+                        : criterion.paper_gain(split);
     if (!beats(gain, k)) return;
     if (bins_.monotonic != 0 &&
         !criterion.keeps_order(bins_.monotonic, split.left(), split.right())) {
       return;
     }
-    best_ = {bins_.feature, k, 0, missing_left, missing_.g != 0 || missing_.h != 0, gain, left};
+    best_ = {bins_.feature, k, 0, missing_left, saw_missing_, gain, left};
   }
 
   const FeatureBins<Stat>& bins_;
   const SearchedNode& node_;
   BinSplit& best_;
-  bool tells_signs_;
   GridSum missing_;
+  bool saw_missing_;
+  bool tells_signs_;
   Prefix<Stat> all_;
   Prefix<Stat> negative_;
 };
 
+#if HARDWOOD_X86
+
+/// Eight thresholds at once, in float, with a slack that covers its rounding: what cannot win is
+/// passed over, what might is judged in double by the same code as everywhere. So speed comes from
+/// here and the answer does not.
+///
+/// All sums are integers until they are put together, and a score is a sum of positive terms: no
+/// difference of rounded numbers is ever formed, so a few units in the last place are slack enough.
+/// The straddle test is such a difference; there the slack goes by the size of its terms.
+class Screen {
+ public:
+  using Ints = __m256i;
+  using Floats = __m256;
+
+  [[gnu::target("avx2")]] Screen(const SearchedNode& node)
+      : total_g_(_mm256_set1_epi32(static_cast<int>(node.total.g))),
+        total_h_(_mm256_set1_epi32(static_cast<int>(node.total.h))),
+        // H < min_child_weight, for integers: H <= this.
+        too_light_(_mm256_set1_epi32(static_cast<int>(
+            std::min(std::ceil(node.rules.min_child_weight / node.grid.h_step), 0x1p31 - 1) - 1))),
+        g_step_(_mm256_set1_ps(static_cast<float>(node.grid.g_step))),
+        h_step_(_mm256_set1_ps(static_cast<float>(node.grid.h_step))),
+        lambda_(_mm256_set1_ps(static_cast<float>(node.rules.reg_lambda))),
+        slope_(_mm256_set1_ps(static_cast<float>(-node.criterion.residual({0, 1})))) {}
+
+  /// The score of both children must not be below this.
+  [[gnu::target("avx2")]] void need(double score) {
+    need_ = _mm256_set1_ps(static_cast<float>(std::min(score, 1e30) * (1 - 2e-6)));
+  }
+
+  /// One bit a lane: the left sums g, h make a split worth more than `need`.
+  [[gnu::target("avx2")]] Floats good(Ints g, Ints h) const {
+    const Floats a = weight(h), b = weight(_mm256_sub_epi32(total_h_, h));
+    const Floats left = gradient(g), right = gradient(_mm256_sub_epi32(total_g_, g));
+    const Floats top = _mm256_add_ps(_mm256_mul_ps(_mm256_mul_ps(left, left), b),
+                                     _mm256_mul_ps(_mm256_mul_ps(right, right), a));
+    return _mm256_cmp_ps(top, _mm256_mul_ps(_mm256_mul_ps(a, b), need_), _CMP_GE_OQ);
+  }
+
+  [[gnu::target("avx2")]] Floats heavy(Ints h) const {
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(h, too_light_));
+  }
+  [[gnu::target("avx2")]] Floats rest_heavy(Ints h) const {
+    return heavy(_mm256_sub_epi32(total_h_, h));
+  }
+
+  /// One bit a lane: T of the left sums, g - m (h + lambda), is surely not above 0; not below 0.
+  [[gnu::target("avx2")]] Floats surely_not_above(Ints g, Ints h) const {
+    return _mm256_cmp_ps(tilt(g, h), slack(g, h), _CMP_LE_OQ);
+  }
+  [[gnu::target("avx2")]] Floats surely_not_below(Ints g, Ints h) const {
+    const Floats zero = _mm256_setzero_ps();
+    return _mm256_cmp_ps(_mm256_sub_ps(zero, tilt(g, h)), slack(g, h), _CMP_LE_OQ);
+  }
+
+ private:
+  [[gnu::target("avx2")]] Floats gradient(Ints g) const {
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(g), g_step_);
+  }
+  [[gnu::target("avx2")]] Floats weight(Ints h) const {
+    return _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(h), h_step_), lambda_);
+  }
+  [[gnu::target("avx2")]] Floats tilt(Ints g, Ints h) const {
+    return _mm256_sub_ps(gradient(g), _mm256_mul_ps(slope_, weight(h)));
+  }
+  /// Below 0 by more than the rounding of `tilt`.
+  [[gnu::target("avx2")]] Floats slack(Ints g, Ints h) const {
+    const Floats magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    const Floats size = _mm256_add_ps(_mm256_and_ps(magnitude, gradient(g)),
+                                      _mm256_and_ps(magnitude, _mm256_mul_ps(slope_, weight(h))));
+    return _mm256_mul_ps(_mm256_set1_ps(-1e-6f), size);
+  }
+
+  Ints total_g_, total_h_, too_light_;
+  Floats g_step_, h_step_, lambda_, slope_, need_;
+};
+
+/// Undo the order in which shuffling two registers leaves their halves.
+[[gnu::target("avx2")]] __m256i in_order(__m256 mixed) {
+  return _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), 0xd8);
+}
+
+[[gnu::target("avx2")]] void store(std::int32_t* to, __m256i sums) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sums);
+}
+
+/// Eight bins, as numbers to gather with.
+[[gnu::target("avx2")]] __m256i eight_bins(const std::uint16_t* bin) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bin)));
+}
+
+/// Prefix::fill, four bins at a time.
+[[gnu::target("avx2")]] void fill_fast(Prefix<Packed>& prefix, std::size_t n_bins,
+                                       const std::uint64_t* cells, const std::uint64_t* more,
+                                       bool minus) {
+  const auto load = [=](std::size_t k) __attribute__((target("avx2"))) {
+    __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(cells + k));
+    if (more) {
+      const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(more + k));
+      x = minus ? _mm256_sub_epi64(x, y) : _mm256_add_epi64(x, y);
+    }
+    return x;
+  };
+  __m256i sum = _mm256_setzero_si256();  // of all bins before, in every lane
+  // Four sums that end before each bin: (0, x0, x0 + x1, x0 + x1 + x2) + sum.
+  const auto next = [&](std::size_t k) __attribute__((target("avx2"))) {
+    const __m256i x = load(k);
+    const __m256i pairs = _mm256_add_epi64(x, _mm256_slli_si256(x, 8));  // x0, x0+x1, x2, x2+x3
+    const __m256i low = _mm256_permute4x64_epi64(pairs, 0x50);           // twice x0, twice x0+x1
+    const __m256i high = _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0);
+    const __m256i inclusive = _mm256_add_epi64(pairs, high);
+    const __m256i exclusive = _mm256_add_epi64(_mm256_sub_epi64(inclusive, x), sum);
+    sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(inclusive, 0xff));
+    return exclusive;
+  };
+  // A feature has a multiple of eight cells, so those read past n_bins are its own.
+  for (std::size_t k = 0; k < n_bins; k += kLanes) {
+    const __m256 first = _mm256_castsi256_ps(next(k)), second = _mm256_castsi256_ps(next(k + 4));
+    store(prefix.h + k, in_order(_mm256_shuffle_ps(first, second, 0x88)));
+    store(prefix.g + k, in_order(_mm256_shuffle_ps(first, second, 0xdd)));
+  }
+  if (n_bins % kLanes == 0) {
+    const auto total = _mm256_extract_epi64(sum, 0);
+    store(prefix.g + n_bins, _mm256_set1_epi32(static_cast<int>(total >> 32)));
+    store(prefix.h + n_bins, _mm256_set1_epi32(static_cast<int>(total)));
+  }
+}
+
+template <>
+[[gnu::target("avx2")]] void Search<Packed>::run_screened() {
+  fill_fast(all_, n_bins(), bins_.cells, bins_.below, false);
+  if (tells_signs_) {
+    fill_fast(negative_, n_bins(), bins_.below, bins_.exceptions, !exceptions_join());
+  }
+  Screen screen(node_);
+  const auto set_need = [&]() __attribute__((target("avx2"))) {
+    screen.need(2 * (bar() + node_.rules.min_split_gain) + node_.score);
+  };
+  set_need();
+  if (saw_missing_) judge(0, true), set_need();
+
+  const Window& window = bins_.window;
+  const auto promising = [&](std::size_t k, const GridSum& with)
+                             __attribute__((target("avx2"))) -> unsigned {
+    const __m256i with_g = _mm256_set1_epi32(static_cast<int>(with.g));
+    const __m256i with_h = _mm256_set1_epi32(static_cast<int>(with.h));
+    const auto load = [&](const std::int32_t* sums, __m256i more) __attribute__((target("avx2"))) {
+      return _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + k)), more);
+    };
+    const __m256i g = load(all_.g, with_g), h = load(all_.h, with_h);
+    __m256 good =
+        _mm256_and_ps(_mm256_and_ps(screen.heavy(h), screen.rest_heavy(h)), screen.good(g, h));
+    int lanes = _mm256_movemask_ps(good);
+    if (lanes == 0 || !window.moves) return static_cast<unsigned>(lanes);
+
+    const __m256i sure = eight_bins(window.sure.data() + k);
+    const __m256i possible = eight_bins(window.possible.data() + k);
+    const __m256i sure_g = _mm256_add_epi32(_mm256_i32gather_epi32(all_.g, sure, 4), with_g);
+    const __m256i sure_h = _mm256_add_epi32(_mm256_i32gather_epi32(all_.h, sure, 4), with_h);
+    const __m256i all_g = _mm256_add_epi32(_mm256_i32gather_epi32(all_.g, possible, 4), with_g);
+    const __m256i all_h = _mm256_add_epi32(_mm256_i32gather_epi32(all_.h, possible, 4), with_h);
+    good = _mm256_and_ps(good, _mm256_and_ps(screen.heavy(sure_h), screen.rest_heavy(all_h)));
+    good =
+        _mm256_and_ps(good, _mm256_and_ps(screen.good(sure_g, sure_h), screen.good(all_g, all_h)));
+    const __m256i swapped_g = _mm256_add_epi32(sure_g, _mm256_sub_epi32(all_g, g));
+    const __m256i swapped_h = _mm256_add_epi32(sure_h, _mm256_sub_epi32(all_h, h));
+    good = _mm256_and_ps(good, screen.good(swapped_g, swapped_h));
+    lanes = _mm256_movemask_ps(good);
+    if (lanes == 0 || !tells_signs_) return static_cast<unsigned>(lanes);
+
+    const auto difference = [&](const std::int32_t* sums) __attribute__((target("avx2"))) {
+      return _mm256_sub_epi32(_mm256_i32gather_epi32(sums, possible, 4),
+                              _mm256_i32gather_epi32(sums, sure, 4));
+    };
+    const __m256i negative_g = difference(negative_.g), negative_h = difference(negative_.h);
+    const __m256i low_g = _mm256_add_epi32(sure_g, negative_g);
+    const __m256i low_h = _mm256_add_epi32(sure_h, negative_h);
+    const __m256i high_g = _mm256_sub_epi32(all_g, negative_g);
+    const __m256i high_h = _mm256_sub_epi32(all_h, negative_h);
+    const __m256 straddles = _mm256_and_ps(screen.surely_not_above(low_g, low_h),
+                                           screen.surely_not_below(high_g, high_h));
+    good = _mm256_andnot_ps(straddles, good);
+    good =
+        _mm256_and_ps(good, _mm256_and_ps(screen.good(low_g, low_h), screen.good(high_g, high_h)));
+    return static_cast<unsigned>(_mm256_movemask_ps(good));
+  };
+
+  for (std::size_t group = window.first / kLanes * kLanes; group < window.last; group += kLanes) {
+    unsigned inside = 0xff;
+    if (group < window.first) inside &= 0xffu << (window.first - group);
+    if (group + kLanes > window.last) inside &= 0xffu >> (group + kLanes - window.last);
+    const unsigned right = inside & promising(group, {});
+    const unsigned left = saw_missing_ ? inside & promising(group, missing_) : 0;
+    for (unsigned lanes = left | right; lanes != 0; lanes &= lanes - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+      if (right >> lane & 1) judge(group + lane, false);
+      if (left >> lane & 1) judge(group + lane, true);
+    }
+    if (left | right) set_need();
+  }
+}
+
+#endif
+
 }  // namespace
 
 template <class Stat>
-void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node, BinSplit& best) {
-  Search<Stat>(bins, node, best).run();
+void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node, bool portable,
+                 BinSplit& best) {
+  Search<Stat> search(bins, node, best);
+#if HARDWOOD_X86
+  if constexpr (!Stat::kCounts) {
+    if (!portable && search.can_screen() && has_avx2()) return search.run_screened();
+  }
+#endif
+  search.run();
 }
 
-template void search_bins<Packed>(const FeatureBins<Packed>&, const SearchedNode&, BinSplit&);
-template void search_bins<Wide>(const FeatureBins<Wide>&, const SearchedNode&, BinSplit&);
+template void search_bins<Packed>(const FeatureBins<Packed>&, const SearchedNode&, bool, BinSplit&);
+template void search_bins<Wide>(const FeatureBins<Wide>&, const SearchedNode&, bool, BinSplit&);
 
 }  // namespace hardwood::grow

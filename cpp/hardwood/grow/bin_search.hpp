@@ -29,24 +29,23 @@ struct BinSplit {
 /// The node as the search sees it.
 struct SearchedNode {
   GridSum total;
-  const Grid& grid;
+  Grid grid;
   const NewtonRules& rules;
   NewtonCriterion criterion;
+  double score;  ///< of the node as a leaf
+  bool plain;    ///< neither reg_alpha nor bounds on values: scores are G^2 / (H + lambda)
 
   SearchedNode(const GridSum& total_, const Grid& grid_, const NewtonRules& rules_,
                double value_low, double value_high)
       : total(total_),
         grid(grid_),
         rules(rules_),
-        criterion(real(total_, grid_), rules_, value_low, value_high) {}
+        criterion(grid_.real(total_), rules_, value_low, value_high),
+        score(-2 * (criterion.gain({}, {}) + rules_.min_split_gain)),
+        plain(rules_.reg_alpha == 0 && rules_.max_step == 0 && std::isinf(value_low) &&
+              std::isinf(value_high)) {}
 
-  Sums sums(const GridSum& sum) const { return real(sum, grid); }
-
-  /// Exact: a power of two times an integer that a double holds.
-  static Sums real(const GridSum& sum, const Grid& grid) {
-    return {std::ldexp(static_cast<double>(sum.g), -grid.g_bits),
-            std::ldexp(static_cast<double>(sum.h), -grid.h_bits)};
-  }
+  Sums sums(const GridSum& sum) const { return grid.real(sum); }
 };
 
 /// One feature of a node's histogram, and how to read it.
@@ -67,7 +66,9 @@ struct FeatureBins {
 
 /// Try every threshold of one feature; keep in `best` what beats it. The gain is that of
 /// NewtonCriterion, in double, from exact sums: with the window's rounding, nothing else is lost.
+/// `portable`: do not use what this processor has more than others; the answer is the same.
 template <class Stat>
-void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node, BinSplit& best);
+void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node, bool portable,
+                 BinSplit& best);
 
 }  // namespace hardwood::grow

@@ -1,24 +1,13 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "hardwood/buffer.hpp"
+#include "hardwood/grow/newton.hpp"
 
 namespace hardwood::grow {
-
-/// Gradients on a grid of whole numbers, so that sums are exact: they depend neither on the order
-/// of rows nor on the number of threads, and a histogram minus its part is the other part.
-///
-/// The grid is a power of two chosen for each tree, as fine as the integers allow: gradients that
-/// are on it are kept as they are. Others are rounded up or down at random (by a hash of the row),
-/// so that sums are right on average.
-struct Grid {
-  int g_bits = 0;  ///< g = integer * 2^-g_bits
-  int h_bits = 0;
-  bool wide = false;  ///< 16 bits a gradient would be too coarse
-};
 
 /// A sum of gradients and hessians on the grid, exact.
 struct GridSum {
@@ -37,6 +26,25 @@ struct GridSum {
   friend GridSum operator+(GridSum a, const GridSum& b) { return a += b; }
   friend GridSum operator-(GridSum a, const GridSum& b) { return a -= b; }
   friend bool operator==(const GridSum&, const GridSum&) = default;
+};
+
+/// Gradients on a grid of whole numbers, so that sums are exact: they depend neither on the order
+/// of rows nor on the number of threads, and a histogram minus its part is the other part.
+///
+/// The grid is a power of two chosen for each tree, as fine as the integers allow: gradients that
+/// are on it are kept as they are. Others are rounded up or down at random (by a hash of the row),
+/// so that sums are right on average.
+struct Grid {
+  int g_bits = 0;  ///< g = integer * 2^-g_bits
+  int h_bits = 0;
+  bool wide = false;  ///< 16 bits a gradient would be too coarse
+  double g_step = std::ldexp(1.0, -g_bits);
+  double h_step = std::ldexp(1.0, -h_bits);
+
+  /// Exact: a power of two times an integer that a double holds.
+  Sums real(const GridSum& sum) const {
+    return {static_cast<double>(sum.g) * g_step, static_cast<double>(sum.h) * h_step};
+  }
 };
 
 /// Statistics of a bin in one word: G above, H below. One addition updates both. The grid is such

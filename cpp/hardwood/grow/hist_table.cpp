@@ -117,7 +117,7 @@ class TreeGrower {
   void plant(std::size_t n) {
     Node root;
     root.end = n;
-    root.total = sum_of_rows(n);
+    root.total = survey_rows(n);
     Buffer<Cell> cells;
     if (may_split(root)) {
       cells = pool_.take(plan_.n_cells);
@@ -135,14 +135,36 @@ class TreeGrower {
     if (root.split.feature != kLeaf) open_.push_back({0, std::move(cells)});
   }
 
-  GridSum sum_of_rows(std::size_t n) {
-    std::vector<GridSum> parts((n + kBlock - 1) / kBlock);
+  /// The sum of all rows; for the exact inner rule also the largest g / h below 0 and the smallest
+  /// one from 0 on.
+  GridSum survey_rows(std::size_t n) {
+    struct Part {
+      GridSum sum;
+      double below = -std::numeric_limits<double>::infinity();
+      double above = std::numeric_limits<double>::infinity();
+    };
+    std::vector<Part> parts((n + kBlock - 1) / kBlock);
     parallel_blocks(n, kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
+      Part& part = parts[begin / kBlock];
+      for (const Row& row : rows_.range(begin, end)) part.sum += {row.g, row.h, 1};
+      if (plan_.n_sides == 1) return;
       for (const Row& row : rows_.range(begin, end)) {
-        parts[begin / kBlock] += {row.g, row.h, 1};
+        const Sums sums = grid_.real({row.g, row.h, 1});
+        if (sums.h == 0) continue;  // its residual is g
+        const double ratio = sums.g / sums.h;
+        if (row.g < 0) part.below = std::max(part.below, ratio);
+        if (row.g >= 0) part.above = std::min(part.above, ratio);
       }
     });
-    return std::accumulate(parts.begin(), parts.end(), GridSum{});
+    Part all;
+    for (const Part& part : parts) {
+      all.sum += part.sum;
+      all.below = std::max(all.below, part.below);
+      all.above = std::min(all.above, part.above);
+    }
+    below_ = all.below;
+    above_ = all.above;
+    return all.sum;
   }
 
   /// Large nodes are split by all threads together, then each thread takes whole subtrees. The
@@ -214,8 +236,7 @@ class TreeGrower {
   bool may_split(const Node& node) const {
     return (rules_.max_depth < 0 || node.depth < rules_.max_depth) &&
            node.n_rows() >= 2 * std::max<std::size_t>(rules_.min_samples_leaf, 1) &&
-           SearchedNode::real(node.total, grid_).h >= 2 * rules_.min_child_weight &&
-           !plan_.passes.empty();
+           grid_.real(node.total).h >= 2 * rules_.min_child_weight && !plan_.passes.empty();
   }
 
   /// Split a node: route its rows, build the histogram of the smaller child, get the larger one's
@@ -322,6 +343,10 @@ class TreeGrower {
     Searched(const TreeGrower& grower, const Node& from, int n_threads)
         : node(from.total, grower.grid_, grower.rules_, from.value_low, from.value_high) {
       if (grower.plan_.n_sides == 1 || !grower.may_split(from)) return;
+      // The residual g - m h changes sign at g / h = m; often no row of the tree is between.
+      const double m = -node.criterion.residual({0, 1});
+      const double slack = 1e-9 * std::abs(m);
+      if (grower.below_ < m - slack && m + slack < grower.above_) return;
       const bool join = from.total.g >= 0;
       std::vector<std::vector<Row>> parts((from.n_rows() + kBlock - 1) / kBlock);
       parallel_blocks(
@@ -360,7 +385,7 @@ class TreeGrower {
                                    windows_[feature],
                                    pass.feature[i],
                                    request_.monotonic.empty() ? 0 : request_.monotonic[feature]};
-      search_bins<Stat>(bins, searched.node, best);
+      search_bins<Stat>(bins, searched.node, request_.portable, best);
     }
   }
 
@@ -420,7 +445,7 @@ class TreeGrower {
     const std::vector<NodeId> id_of =
         in_preorder(nodes_, tree, [&](GrownTree& to, const Node& node) {
           to.value.push_back(static_cast<float>(value_of(node)));
-          to.cover.push_back(SearchedNode::real(node.total, grid_).h);
+          to.cover.push_back(grid_.real(node.total).h);
           to.n_samples.push_back(static_cast<std::int64_t>(node.n_rows()));
         });
     // Rows of leaves lie together; those of children that never got rows of their own are still
@@ -500,6 +525,7 @@ class TreeGrower {
   HistogramPool<Cell>& pool_;
   int n_threads_;
   bool polls_ = true;
+  double below_ = 0, above_ = 0;  // see survey_rows
   Nodes nodes_;
   std::vector<Open> open_;
 };
@@ -521,7 +547,7 @@ std::vector<Feature> searched_features(const bins::Binned& binned, std::span<con
 void check(const HistRequest& request, std::size_t n_rows, std::size_t n_features) {
   const auto fail = [](const std::string& what) { throw std::invalid_argument(what); };
   const auto shape = [](const Matrix<const float>& matrix) {
-    return "(" + std::to_string(matrix.n_rows) + ", " + std::to_string(matrix.n_cols) + ")";
+    return std::to_string(matrix.n_rows) + " x " + std::to_string(matrix.n_cols);
   };
   if (request.gradient.n_rows != n_rows || request.hessian.n_rows != n_rows ||
       request.gradient.n_cols != request.hessian.n_cols) {

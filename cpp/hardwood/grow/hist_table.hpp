@@ -26,6 +26,7 @@ struct HistRequest {
   std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
   NewtonRules rules;
   std::uint64_t seed = 0;  ///< for the rounding of gradients
+  bool portable = false;   ///< keep to instructions that every processor has; same bytes
   /// Called now and then on the calling thread; it stops the work by throwing.
   std::function<void()> checkpoint = [] {};
 };

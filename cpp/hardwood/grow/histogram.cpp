@@ -7,8 +7,10 @@
 namespace hardwood::grow {
 namespace {
 
-constexpr std::size_t kMaxColumns = 16;  // columns a pass: 16 x 256 words are 32 kB
-constexpr std::size_t kAhead = 16;       // rows whose codes are asked for in advance
+// Columns a pass: 16 x 256 words are 32 kB. With two sides they spill into the second-level cache,
+// and twice as many passes would still be slower.
+constexpr std::size_t kMaxColumns = 16;
+constexpr std::size_t kAhead = 16;  // rows whose codes are asked for in advance
 
 /// The loop everything waits for. Width, sides and n_codes are known to the compiler, so that the
 /// addresses of all columns come out of one register.
@@ -57,7 +59,6 @@ Add<Stat> choose(const Pass& pass) {
 HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature> features,
                              std::size_t n_sides_)
     : n_sides(n_sides_), n_codes(binned.n_codes()), stride(binned.width()), n_cells(0) {
-  const std::size_t max_columns = kMaxColumns / n_sides;
   for (auto begin = features.begin(); begin != features.end();) {
     // The features of one block, in shares as equal as possible.
     const auto block = static_cast<std::size_t>(*begin) / binned.width();
@@ -65,7 +66,7 @@ HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature
       return static_cast<std::size_t>(feature) / binned.width() != block;
     });
     const auto n = static_cast<std::size_t>(end - begin);
-    const std::size_t n_shares = (n + max_columns - 1) / max_columns;
+    const std::size_t n_shares = (n + kMaxColumns - 1) / kMaxColumns;
     for (std::size_t share = 0; share < n_shares; ++share) {
       Pass pass;
       pass.feature.assign(begin + static_cast<std::ptrdiff_t>(n * share / n_shares),
@@ -75,7 +76,7 @@ HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature
       pass.codes = binned.column(first);
       pass.first_cell = n_cells;
       // Neighbours are built faster than scattered columns, even with a few that nobody reads.
-      pass.adjacent = span <= max_columns && span * 3 <= pass.feature.size() * 4;
+      pass.adjacent = span <= kMaxColumns && span * 3 <= pass.feature.size() * 4;
       for (const Feature feature : pass.feature) {
         const auto distance = static_cast<std::size_t>(feature) - first;
         pass.column.push_back(pass.adjacent ? distance : pass.column.size());

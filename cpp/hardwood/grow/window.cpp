@@ -6,11 +6,9 @@
 
 namespace hardwood::grow {
 
-Window::Window(const bins::Binned& binned, std::size_t feature, const Reach& reach) {
+Window::Window(const bins::Binned& binned, std::size_t feature, const Reach& reach)
+    : n_bins(binned.n_bins(feature)), sure(n_bins + kPadding), possible(n_bins + kPadding) {
   const auto edges = binned.edges(feature);
-  const std::size_t n_bins = binned.n_bins(feature);
-  sure.resize(n_bins);
-  possible.resize(n_bins);
   std::size_t n_sure = 0, n_possible = 0;
   bool sure_row = false;        // whether a bin that is sure_left holds a row
   std::size_t last_filled = 0;  // the last bin that holds one

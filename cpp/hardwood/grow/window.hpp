@@ -18,8 +18,10 @@ namespace hardwood::grow {
 /// that the set covers in part is ambiguous. So no row that the adversary can move is ever counted
 /// as sure, and where a bin holds one value, or the set ends at edges, nothing is lost.
 struct Window {
-  std::vector<std::uint16_t> sure;      ///< of threshold k: bins [0, sure[k]) are sure_left
-  std::vector<std::uint16_t> possible;  ///< bins [possible[k], n_bins) are sure_right
+  std::size_t n_bins;
+  std::vector<std::uint16_t> sure;            ///< of threshold k: bins [0, sure[k]) are sure_left
+  std::vector<std::uint16_t> possible;        ///< bins [possible[k], n_bins) are sure_right
+  static constexpr std::size_t kPadding = 8;  ///< zeros after the last, for those who read ahead
   /// Thresholds [first, last) are worth a try: elsewhere one side has no sure row and no missing
   /// one, and the adversary can empty it.
   std::size_t first = 1;

@@ -74,7 +74,7 @@ def test_margins_of_training_are_those_of_the_model(method, n_classes, monkeypat
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_same_bytes_for_any_number_of_threads(method, n_classes):
-    X, y = make_data(2000, n_classes)
+    X, y = make_data(9000, n_classes)  # enough for the coarser of the two grids of histograms
     models = [
         classifier(method=method, subsample=0.7, random_state=3, n_jobs=n).fit(X, y)
         for n in (1, 2, 7)
@@ -384,6 +384,8 @@ def test_words_for_what_cannot_be_trained():
         classifier(early_stopping=True).fit(X[:3], [0, 1, 1])
     with pytest.raises(ValueError, match=r"dtype\('float32'\) can hold, got 1e-60"):
         classifier().fit(X, y, np.full(len(y), 1e-60))
+    with pytest.raises(ValueError, match=r"X has 2147483648 rows; at most 2147483647"):
+        classifier().fit(np.broadcast_to(0.0, (2**31, 1)), np.broadcast_to(0, 2**31))
     with pytest.raises(TypeError, match=r"eta"):
         hw.RobustGradientBoostingClassifier(eta=0.3)
 
