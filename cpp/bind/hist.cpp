@@ -51,9 +51,16 @@ void bind_hist(nb::module_& module) {
          const Array1<float>& weight, const Array1<std::uint8_t>& sampled,
          const Array1<Feature>& features, const Array1<std::int8_t>& monotonic,
          const grow::NewtonRules& rules, std::uint64_t seed) {
-        const grow::HistRequest request{
-            matrix(gradient), matrix(hessian), span(weight), span(sampled), span(features),
-            span(monotonic),  rules,           seed,         false,         SignalCheck()};
+        grow::HistRequest request;
+        request.gradient = matrix(gradient);
+        request.hessian = matrix(hessian);
+        request.weight = span(weight);
+        request.sampled = span(sampled);
+        request.features = span(features);
+        request.monotonic = span(monotonic);
+        request.rules = rules;
+        request.seed = seed;
+        request.checkpoint = SignalCheck();
         std::vector<std::int32_t> leaf(gradient.size());
         std::vector<grow::GrownTree> trees;
         {

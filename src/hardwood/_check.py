@@ -10,6 +10,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+MAX_ROWS = int(np.iinfo(np.int32).max)
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -67,6 +68,15 @@ def as_table(X: Any) -> FloatArray:
     return table
 
 
+def countable(X: Any) -> None:
+    """Refuse tables with more rows than the core can number, before they are copied."""
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] > MAX_ROWS:
+        raise ValueError(
+            f"X has {shape[0]} rows; at most {MAX_ROWS} can be trained on. Use a sample of them."
+        )
+
+
 def targets(y: Any) -> npt.NDArray[np.float32]:
     """Numbers to predict, in the precision of the margin."""
     given = np.asarray(y, dtype=np.float64)
@@ -78,6 +88,19 @@ def targets(y: Any) -> npt.NDArray[np.float32]:
             f"y[{i}] = {given[i]}. Rescale y, or leave the row out."
         )
     return given.astype(np.float32)
+
+
+def weights(weight: FloatArray) -> npt.NDArray[np.float32]:
+    """Positive weights of rows, in the precision of the gradients."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = weight.astype(np.float32)
+    bad = ~((single > 0) & np.isfinite(single))
+    if bad.any():
+        raise ValueError(
+            f"Weights must be numbers that dtype('float32') can hold, got {weight[bad][0]}; "
+            f"rescale sample_weight or class_weight."
+        )
+    return single
 
 
 def finite_float32(table: Any) -> None:

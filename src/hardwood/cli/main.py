@@ -13,6 +13,7 @@ def main() -> None:
     try:
         import typer
 
+        from hardwood.cli.convert import convert
         from hardwood.cli.demo import demo
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("typer", "rich"):
@@ -43,6 +44,7 @@ def main() -> None:
         """Tree models that stay right when someone tampers with their inputs."""
 
     app.command()(demo)
+    app.command()(convert)
     # matplotlib announces on its first run that it looks for fonts.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     warnings.formatwarning = lambda message, *_, **__: f"hardwood: {message}\n"

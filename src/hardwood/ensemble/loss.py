@@ -217,12 +217,12 @@ class Poisson(Loss):
                 f'y contains {y[np.argmax(y < 0)]:g}, but loss="poisson" needs counts: y >= 0, '
                 f"with a positive sum."
             )
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         if not y.any():
             raise ValueError(
                 'y is zero for all rows, but loss="poisson" needs a positive sum of y.'
             )
-
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         return self.base_of(np.average(y.astype(np.float64), weights=weight))
 
     def base_of(self, base_score: Any) -> FloatArray:

@@ -126,6 +126,7 @@ class RobustEstimator(BaseEstimator):
     def _check_data(
         self, X: Any, y: Any, sample_weight: Any, **accepted: Any
     ) -> tuple[Any, Any, FloatArray | None]:
+        _check.countable(X)
         X, y = validate_data(
             self, X, y, **(_DENSE | accepted), ensure_all_finite=False, multi_output=False
         )

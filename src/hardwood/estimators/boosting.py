@@ -20,6 +20,7 @@ from hardwood.ensemble import loss as losses
 from hardwood.ensemble.boosting import (
     Booster,
     EarlyStopping,
+    EvalsResult,
     Model,
     Sampling,
     Scorer,
@@ -30,7 +31,7 @@ from hardwood.ensemble.boosting import (
     log_progress,
 )
 from hardwood.ensemble.loss import Float32Array, Loss, inverse_link
-from hardwood.estimators._base import ClassData, RobustEstimator, TargetData, warn_if_constant
+from hardwood.estimators._base import RobustEstimator, TargetData, warn_if_constant
 from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
@@ -67,6 +68,8 @@ class _RobustGradientBoosting(RobustEstimator):
     base_score: Any
     callbacks: Any
     verbose: bool | int
+
+    evals_result_: EvalsResult
 
     _known: tuple[FloatArray, FloatArray, Model] | None = None  # rows whose margins are at hand
 
@@ -118,7 +121,7 @@ class _RobustGradientBoosting(RobustEstimator):
             table=self._table(data.X, reach),
             loss=loss,
             y=data.y,
-            weight=None if data.weight is None else data.weight.astype(np.float32),
+            weight=None if data.weight is None else _check.weights(data.weight),
             monotonic=monotonic,
             sampling=Sampling(self.subsample, self.colsample_bytree, self._seed()),
             learning_rate=self.learning_rate,
@@ -135,10 +138,10 @@ class _RobustGradientBoosting(RobustEstimator):
 
     def _model_to_start(self, data: TargetData, loss: Loss, about: dict[str, Any]) -> Model:
         if self._continues():
-            if self.trees_.n_outputs != loss.n_outputs:
+            if self.trees_.link != loss.link:
                 raise ValueError(
-                    f"warm_start continues a model of {self.trees_.n_outputs} output(s), but y "
-                    f"asks for {loss.n_outputs}; fit with warm_start=False first."
+                    f"warm_start continues a model with the link {self.trees_.link!r}, but "
+                    f"loss={self.loss!r} needs {loss.link!r}; fit with warm_start=False first."
                 )
             if self.n_estimators < self.n_estimators_:
                 raise ValueError(
@@ -187,7 +190,7 @@ class _RobustGradientBoosting(RobustEstimator):
         if self.verbose:
             callbacks.append(log_progress)
         if held_out is None:
-            return Watch(callbacks=callbacks)
+            return Watch(callbacks=callbacks, evals_result=self._history_to_continue())
         scorer = None if self.scoring is None else self._scorer(model)
         if self.early_stopping and scorer is None and not loss.known:
             raise ValueError(
@@ -195,11 +198,14 @@ class _RobustGradientBoosting(RobustEstimator):
                 "scoring."
             )
         X = _dense(held_out.X)
-        weight = None if held_out.weight is None else held_out.weight.astype(np.float32)
+        weight = None if held_out.weight is None else _check.weights(held_out.weight)
         margin = self._margin_to_start(model, X)
         validation = Validation(X, held_out.y, weight, margin, self.n_jobs)
         stopping = EarlyStopping(self.n_iter_no_change) if self.early_stopping else None
-        return Watch(validation, scorer, stopping, callbacks)
+        return Watch(validation, scorer, stopping, callbacks, self._history_to_continue())
+
+    def _history_to_continue(self) -> EvalsResult:
+        return copy.deepcopy(self.evals_result_) if self._continues() else {}
 
     def _scorer(self, model: Model) -> Scorer:
         scorer = check_scoring(self, self.scoring)
@@ -255,8 +261,13 @@ class _RobustGradientBoosting(RobustEstimator):
         """Margins of checked rows; sparse ones are written out a block at a time."""
         if not issparse(X):
             return self.trees_.margin(X, n_jobs=self.n_jobs)
-        blocks = [X[i : i + _BLOCK].toarray() for i in range(0, X.shape[0], _BLOCK)]
-        return np.concatenate([self.trees_.margin(block, n_jobs=self.n_jobs) for block in blocks])
+        X = X.tocsr()
+        return np.concatenate(
+            [
+                self.trees_.margin(X[i : i + _BLOCK].toarray(), n_jobs=self.n_jobs)
+                for i in range(0, X.shape[0], _BLOCK)
+            ]
+        )
 
     def _staged_margin(self, X: Any) -> Iterator[FloatArray]:
         """The margin after every round, added up as `Trees.margin` does it."""
@@ -507,8 +518,10 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         with self._whole_fit():
             self._validate_params()
             checked = self._check_class_data(X, y, sample_weight, self.class_weight, **_ACCEPTED)
-            classes = self._same_classes(checked) if self._continues() else checked.classes
-            label = _check.labels(checked.classes[checked.label], classes, 0, len(checked.label))
+            classes, label = checked.classes, checked.label
+            if self._continues():
+                classes = self.classes_
+                label = _check.labels(checked.classes, classes, 0, len(checked.classes))[label]
             data = TargetData(
                 checked.X, label.astype(np.float32), checked.weight, checked.feature_names
             )
@@ -522,15 +535,6 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             data, held_out = self._validation(data, X_val, y_val)
             self._boost(data, held_out, self._loss(len(classes)), classes=classes)
         return self
-
-    def _same_classes(self, checked: ClassData) -> npt.NDArray[Any]:
-        unseen = [label for label in checked.classes if label not in self.classes_]
-        if unseen:
-            raise ValueError(
-                f"warm_start continues a model of the labels {list(self.classes_)!r}, but y "
-                f"contains {unseen[0]!r}; fit with warm_start=False first."
-            )
-        return self.classes_
 
     def _validation(
         self, data: TargetData, X_val: Any, y_val: Any

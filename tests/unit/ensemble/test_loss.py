@@ -82,7 +82,7 @@ def test_labels_outside_the_domain():
     with pytest.raises(ValueError, match=r'y contains -2, but loss="poisson" needs counts'):
         Poisson().check(np.array([1, -2], dtype=np.float32))
     with pytest.raises(ValueError, match=r"y is zero for all rows"):
-        Poisson().check(np.zeros(3, dtype=np.float32))
+        Poisson().base(np.zeros(3, dtype=np.float32), None)
 
 
 @pytest.mark.parametrize(

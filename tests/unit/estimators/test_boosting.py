@@ -74,7 +74,7 @@ def test_margins_of_training_are_those_of_the_model(method, n_classes, monkeypat
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_same_bytes_for_any_number_of_threads(method, n_classes):
-    X, y = make_data(2000, n_classes)
+    X, y = make_data(9000, n_classes)  # enough for the coarser of the two grids of histograms
     models = [
         classifier(method=method, subsample=0.7, random_state=3, n_jobs=n).fit(X, y)
         for n in (1, 2, 7)
@@ -108,8 +108,11 @@ def test_warm_start_equals_one_long_fit(method, n_classes):
     assert twice.n_estimators_ == 7
     with pytest.raises(ValueError, match=r"n_estimators=2 must be larger than or equal to the 7"):
         twice.set_params(n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"labels \[.*\], but y contains .*9"):
+    with pytest.raises(ValueError, match=r"y contains .*9.*, which the model has not seen"):
         twice.set_params(n_estimators=9).fit(X, np.where(y == 1, 9, y))
+    numbers = regressor(warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"with the link 'identity', but loss='poisson' needs"):
+        numbers.set_params(loss="poisson").fit(X, y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -185,6 +188,18 @@ def test_quantiles_cover_their_share():
         assert np.mean(y <= model.predict(X)) == pytest.approx(quantile, abs=0.03)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_natural_trees_do_not_depend_on_the_method_where_bins_hold_one_value(n_classes):
+    X, y = make_data(n_classes=n_classes)
+    X = np.round(X, 2)
+    X[::9, 2] = np.nan
+    fits = [classifier(eps=0, method=method, max_depth=6).fit(X, y) for method in METHODS]
+    assert np.array_equal(fits[0].trees_.feature, fits[1].trees_.feature)
+    # Thresholds lie between neighbours among all rows or among the node's, which parts both alike.
+    assert np.array_equal(fits[0].trees_.apply(X), fits[1].trees_.apply(X))
+    np.testing.assert_allclose(fits[0].trees_.value, fits[1].trees_.value, rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_sparse_rows_are_the_same_rows(method):
     X, y = make_data()
@@ -246,6 +261,9 @@ def test_history_is_the_loss_of_the_stages():
             own = proba[np.arange(len(proba)), y[rows]]
             assert loss == pytest.approx(-np.log(own).mean(), rel=1e-5)
     assert classifier().fit(X, y).evals_result_ == {}
+    longer = classifier(n_estimators=3, warm_start=True).fit(X, y, X_val=X[:50], y_val=y[:50])
+    longer.set_params(n_estimators=8).fit(X, y, X_val=X[:50], y_val=y[:50])
+    assert longer.evals_result_ == model.evals_result_
 
 
 def test_callbacks_see_every_round_and_can_stop():
@@ -364,6 +382,10 @@ def test_words_for_what_cannot_be_trained():
         regressor(loss=lambda y, m: (m - y, np.ones_like(m)), early_stopping=True).fit(X, y)
     with pytest.raises(ValueError, match=r"cannot hold out validation_fraction=0.1 of 3 rows"):
         classifier(early_stopping=True).fit(X[:3], [0, 1, 1])
+    with pytest.raises(ValueError, match=r"dtype\('float32'\) can hold, got 1e-60"):
+        classifier().fit(X, y, np.full(len(y), 1e-60))
+    with pytest.raises(ValueError, match=r"X has 2147483648 rows; at most 2147483647"):
+        classifier().fit(np.broadcast_to(0.0, (2**31, 1)), np.broadcast_to(0, 2**31))
     with pytest.raises(TypeError, match=r"eta"):
         hw.RobustGradientBoostingClassifier(eta=0.3)
 
