@@ -70,7 +70,7 @@ def as_table(X: Any) -> FloatArray:
 
 def countable(X: Any) -> None:
     """Refuse tables with more rows than the core can number, before they are copied."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] > MAX_ROWS:
         raise ValueError(
             f"X has {shape[0]} rows; at most {MAX_ROWS} can be trained on. Use a sample of them."

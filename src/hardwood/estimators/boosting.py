@@ -425,6 +425,9 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
     True
     """
 
+    classes_: npt.NDArray[Any]
+    n_classes_: int
+
     _parameter_constraints = {  # noqa: RUF012
         **_RobustGradientBoosting._parameter_constraints,
         "loss": [StrOptions({"log_loss"}), callable],
