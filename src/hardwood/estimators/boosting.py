@@ -402,9 +402,9 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         Their number.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, adding up to 1.
 
     Notes
@@ -753,9 +753,9 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         data, a callback or `verbose`; otherwise empty.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, adding up to 1.
 
     Examples

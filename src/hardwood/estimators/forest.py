@@ -95,9 +95,9 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         Their number.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, weighted by rows, adding up to 1.
     oob_score_ : float
         Score of the rows by the trees that did not see them, if `oob_score`.
