@@ -15,3 +15,5 @@ templates_path: list[str] = []
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+# A property of a shared base class, which has no page of its own.
+nitpick_ignore = [("py:obj", "feature_importances_")]
