@@ -109,12 +109,13 @@ def certified_accuracy(
     [0.94 0.87 0.71]
     """
     effort = Effort(time_limit, None, progress)
-    grid = np.sort(np.asarray(eps, dtype=np.float64))
+    grid = np.asarray(eps, dtype=np.float64)
     if grid.ndim != 1 or len(grid) == 0:
         raise ValueError(f"eps must be a list of numbers, got shape {grid.shape}.")
     if not (np.isfinite(grid) & (grid >= 0)).all():
         wrong = grid[~(np.isfinite(grid) & (grid >= 0))][0]
         raise ValueError(f"eps must hold finite numbers >= 0, got {wrong}.")
+    grid = np.sort(grid)
     problem = Problem.of(model, X, y, n_jobs)
     threat = Threat(1) if threat is None else threat
     reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)

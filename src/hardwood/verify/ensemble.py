@@ -97,6 +97,7 @@ def _ask(
     watch = _core.Watch()
     answer: list[Any] = []
     failure: list[BaseException] = []
+    done = threading.Event()
 
     def search() -> None:
         try:
@@ -118,22 +119,25 @@ def _ask(
             )
         except BaseException as error:
             failure.append(error)
+        finally:
+            done.set()
 
     # The search runs beside, so that this thread can hear Ctrl-C: what is proven by then counts.
-    beside = threading.Thread(target=search, daemon=True)
-    beside.start()
+    # (It waits for the event: an interrupted join takes the thread for finished in Python 3.11.)
+    threading.Thread(target=search, daemon=True).start()
     try:
-        while beside.is_alive():
-            beside.join(_PULSE)
+        while not done.wait(_PULSE):
             if effort.progress is not None:
                 effort.progress(watch.n_done, watch.n_open, len(problem.X))
+        if effort.progress is not None:
+            effort.progress(watch.n_done, watch.n_open, len(problem.X))
     except KeyboardInterrupt:
         watch.stop()
     except BaseException:
         watch.stop()
-        beside.join()
+        done.wait()
         raise
-    beside.join()
+    done.wait()
     if failure:
         raise failure[0]
     lower, upper, ending, X_adv, seconds = map(np.asarray, answer[0])
