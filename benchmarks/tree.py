@@ -8,15 +8,10 @@ target is missed.
 """
 
 import argparse
-import json
 import math
 import os
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402
-import scipy  # noqa: E402
-import sklearn  # noqa: E402
+from measure import Result, circumstances, finish, show  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
@@ -38,29 +32,6 @@ MAX_DEPTH = 8
 # Sorting is n log n; memory that no longer fits the caches may cost half as much again.
 GROWTH_LIMIT = 1.5
 REPORT = Path("build/bench/tree.json")
-
-
-@dataclass(frozen=True)
-class Result:
-    """One comparison: a ratio, what it has to be, and what made it."""
-
-    name: str
-    ratio: float
-    at_most: float | None = None
-    at_least: float | None = None
-    seconds: dict[str, float] | None = None
-    answer: dict[str, Any] | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether the target is met; a NaN never is."""
-        above = self.at_least is None or self.ratio >= self.at_least
-        return above and (self.at_most is None or self.ratio <= self.at_most)
-
-    @property
-    def target(self) -> str:
-        """The target in words."""
-        return f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
 
 
 def make_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -180,56 +151,22 @@ def predictions(n: int, n_trees: int, n_turns: int) -> list[Result]:
     ]
 
 
-def circumstances() -> dict[str, Any]:
-    """What a reader needs to judge the numbers."""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].split(":", 1)[1].strip() if names else cpu
-    return {
-        "commit": git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else ""),
-        "date": time.strftime("%Y-%m-%d"),
-        "versions": {
-            "hardwood": hw.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "scikit-learn": sklearn.__version__,
-            "scipy": scipy.__version__,
-        },
-        "cpu": cpu,
-        "threads": 1,
-        "seed": SEED,
-        "load": os.getloadavg(),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     quick = parser.parse_args().quick
-    where = circumstances()
+    where = circumstances("scikit-learn", "scipy", threads=1, seed=SEED, quick=quick)
     results = []
-    print(f"{'processor time on one thread, fastest of several turns':<66} {'ratio':>6}  target")
+    print("processor time on one thread, fastest of several turns")
     for part in (
         lambda: fits(10_000 if quick else 100_000, 2 if quick else 5),
         lambda: growth([2**k * (1_000 if quick else 62_500) for k in range(5)], 2 if quick else 3),
         lambda: predictions(10_000 if quick else 100_000, 20 if quick else 100, 3 if quick else 7),
     ):
         for result in part():
-            verdict = f"{result.target:<6} {'pass' if result.passed else 'MISS'}"
-            print(f"{result.name:<66} {result.ratio:6.2f}  {verdict}", flush=True)
+            show(result)
             results.append(result)
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    content = {**where, "quick": quick, "results": [asdict(result) for result in results]}
-    REPORT.write_text(json.dumps(content, indent=2) + "\n")
-    print(f"\n{where['cpu']}, {where['date']}; details in {REPORT}")
-    sys.exit(0 if all(result.passed for result in results) else 1)
+    finish(REPORT, where, results)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-MAX_ROWS = int(np.iinfo(np.int32).max)
+MAX_VALUES = 2**31 - 1  # of a training table: rows x features
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -69,11 +69,12 @@ def as_table(X: Any) -> FloatArray:
 
 
 def countable(X: Any) -> None:
-    """Refuse tables with more rows than the core can number, before they are copied."""
+    """Refuse tables with more values than the core is made for, before they are copied."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 2 and shape[0] > MAX_ROWS:
+    if len(shape) == 2 and shape[0] * shape[1] > MAX_VALUES:
         raise ValueError(
-            f"X has {shape[0]} rows; at most {MAX_ROWS} can be trained on. Use a sample of them."
+            f"X has {shape[0]} rows x {shape[1]} features = {shape[0] * shape[1]} values; at most "
+            f"{MAX_VALUES} can be trained on. Use a sample of the rows, or fewer features."
         )
 
 

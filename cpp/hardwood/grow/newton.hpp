@@ -149,6 +149,15 @@ class NewtonCriterion {
   /// are equal for T in [even_low, even_high]: a point, or the range where both values are 0.
   double residual(const Sums& row) const { return row.g - slope_ * row.h; }
 
+  /// Straddle test: some reply, rows divided where needed, makes the children's values equal, and
+  /// then the split gains nothing.
+  bool can_void(const SplitSums& split, const Sums& negative) const {
+    const double sure = tilt(split.sure_left);
+    const double low = sure + residual(negative);
+    const double high = sure + residual(split.ambiguous() - negative);
+    return low <= even_high_ && high >= even_low_;
+  }
+
   /// inner="exact" from sums: straddle test, then the four cases and two more by sign of the
   /// residual. `negative` are the sums over the ambiguous rows with a residual below 0. O(1).
   double sign_gain(const SplitSums& split, const Sums& negative) const {
@@ -221,15 +230,6 @@ class NewtonCriterion {
 
   /// T of the rows on the left.
   double tilt(const Sums& left) const { return left.g - slope_ * (left.h + rules_.reg_lambda); }
-
-  /// Straddle test: some reply, rows divided where needed, makes the children's values equal, and
-  /// then the split gains nothing.
-  bool can_void(const SplitSums& split, const Sums& negative) const {
-    const double sure = tilt(split.sure_left);
-    const double low = sure + residual(negative);
-    const double high = sure + residual(split.ambiguous() - negative);
-    return low <= even_high_ && high >= even_low_;
-  }
 
   /// How fast the scores change when `row` moves left.
   double rate(const Sums& left, const Sums& right, const Sums& row) const {

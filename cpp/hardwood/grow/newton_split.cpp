@@ -47,7 +47,8 @@ double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& su
     return criterion.can_exceed(bar, sums) ? criterion.paper_gain(sums) : bar;
   }
   const Sums negative = first_negative_[candidate.n_possible] - first_negative_[candidate.n_sure];
-  if (!criterion.can_exceed(bar, sums, &negative)) return bar;
+  // Void splits are the most by far where the ball is wide, and the test is the cheapest.
+  if (criterion.can_void(sums, negative) || !criterion.can_exceed(bar, sums, &negative)) return bar;
   const double gain = criterion.sign_gain(sums, negative);
   if (!(gain > bar)) return gain;  // the scan can only find less
   ambiguous_.clear();

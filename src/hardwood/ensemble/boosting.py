@@ -159,7 +159,7 @@ class Booster:
             rows=rows,
             features=features,
             monotonic=self.monotonic,
-            rules=replace(self.rules, seed=self.sampling.seed + n_rounds),
+            rules=replace(self.rules, seed=n_rounds),  # of the rounding, which no user need draw
         )
         values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
         self.model.add(trees, values)

@@ -211,6 +211,21 @@ def test_sparse_rows_are_the_same_rows(method):
         assert np.array_equal(dense.predict_proba(X), other.predict_proba(form(X)))
 
 
+@pytest.mark.parametrize("shape", [(2**31, 1), (2**27, 17)])
+def test_a_table_too_large_is_refused_before_it_is_copied(shape):
+    X, y = np.broadcast_to(np.float32(0), shape), np.broadcast_to(0, shape[0])  # take no memory
+    with pytest.raises(ValueError, match=rf"{shape[0]} rows x .*at most 2147483647.*Use a sample"):
+        classifier().fit(X, y)
+
+
+def test_fits_without_draws_are_the_same_without_a_random_state():
+    rng = np.random.default_rng(0)
+    X = rng.random((70_000, 2)).astype(np.float32)  # so many that gradients are rounded
+    y = X[:, 0] + rng.normal(size=len(X)) > 0.5
+    fits = [classifier(n_jobs=n, n_estimators=3).fit(X, y) for n in (1, 2)]
+    assert same_model(*fits)
+
+
 def test_single_precision_rows_are_the_same_rows():
     X, y = make_data()
     X = X.astype(np.float32)
@@ -384,8 +399,6 @@ def test_words_for_what_cannot_be_trained():
         classifier(early_stopping=True).fit(X[:3], [0, 1, 1])
     with pytest.raises(ValueError, match=r"dtype\('float32'\) can hold, got 1e-60"):
         classifier().fit(X, y, np.full(len(y), 1e-60))
-    with pytest.raises(ValueError, match=r"X has 2147483648 rows; at most 2147483647"):
-        classifier().fit(np.broadcast_to(0.0, (2**31, 1)), np.broadcast_to(0, 2**31))
     with pytest.raises(TypeError, match=r"eta"):
         hw.RobustGradientBoostingClassifier(eta=0.3)
 
