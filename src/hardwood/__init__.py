@@ -9,6 +9,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hardwood import datasets
     from hardwood.ensemble.boosting import BoostingRound
     from hardwood.errors import (
         HardwoodError,
@@ -73,12 +74,15 @@ __all__ = [
     "UnsupportedModelError",
     "certified_accuracy",
     "certify",
+    "datasets",
     "load_model",
     "minimal_distance",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("hardwood.datasets")
     if name not in _HOME:
         raise AttributeError(f"module 'hardwood' has no attribute {name!r}")
     value = getattr(import_module(f"hardwood.{_HOME[name]}"), name)

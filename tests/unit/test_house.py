@@ -97,12 +97,12 @@ def test_import_is_quiet_and_light():
 @pytest.mark.parametrize("name", hw.__all__)
 def test_every_public_name_resolves_and_is_documented(name):
     value = getattr(hw, name)
-    assert value.__name__ == name
+    assert value.__name__.removeprefix("hardwood.") == name
     assert value.__doc__
     assert name in dir(hw)
 
 
 def test_the_list_of_public_names_is_one():
-    assert hw.__all__ == sorted(hw._HOME)
+    assert hw.__all__ == sorted([*hw._HOME, "datasets"])
     with pytest.raises(AttributeError, match="module 'hardwood' has no attribute 'Oak'"):
         _ = hw.Oak
