@@ -15,6 +15,7 @@ def main() -> None:
 
         from hardwood.cli.convert import convert
         from hardwood.cli.demo import demo
+        from hardwood.cli.reproduce import reproduce
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("typer", "rich"):
             raise
@@ -45,6 +46,7 @@ def main() -> None:
 
     app.command()(demo)
     app.command()(convert)
+    app.command()(reproduce)
     # matplotlib announces on its first run that it looks for fonts.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     warnings.formatwarning = lambda message, *_, **__: f"hardwood: {message}\n"

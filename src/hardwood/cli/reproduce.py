@@ -1,0 +1,55 @@
+"""`hardwood reproduce`: the paper's tables and figures on this machine."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardwood.reproduce import cells, figures, tables
+from hardwood.reproduce.settings import FIGURES, TABLES, Table, read_figure, read_table
+
+
+def reproduce(
+    what: Annotated[
+        list[str] | None, typer.Argument(help="Tables and figures, by name; all by default.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small slices of everything.")] = False,
+    out: Annotated[Path, typer.Option(help="Directory for results.")] = Path("reproduction"),
+    only: Annotated[
+        list[str] | None, typer.Option("--set", help="Only these data sets (repeatable).")
+    ] = None,
+    names: Annotated[
+        bool, typer.Option("--list", help="List tables and figures, then end.")
+    ] = False,
+) -> None:
+    """Make the paper's tables and figures again; resumes where it stopped."""
+    if names:
+        for key in TABLES:
+            typer.echo(f"{key:<13} {read_table(key).title}")
+        for key in FIGURES:
+            typer.echo(f"{key:<13} {read_figure(key)['title']}")
+        return
+    known = (*TABLES, *FIGURES)
+    wanted = what or list(known)
+    for key in wanted:
+        if key not in known:
+            raise ValueError(f"there is no table or figure {key!r}; choose from {', '.join(known)}.")
+    begin = time.perf_counter()
+    for key in wanted:
+        if key in TABLES:
+            _make_table(read_table(key, quick), out, only)
+        else:
+            figures.draw(key, out, quick, typer.echo)
+    typer.echo(f"{time.perf_counter() - begin:.0f} s; everything is in {out}")
+
+
+def _make_table(table: Table, out: Path, only: list[str] | None) -> None:
+    chosen = [cell for cell in table.cells if not only or cell.name in only]
+    open_cells = [cell for cell in chosen if cells.known(cell, out) is None]
+    typer.echo(f"{table.title}: {len(open_cells)} of {len(chosen)} models to measure")
+    for cell in chosen:
+        cells.run(cell, out, typer.echo)
+    path = out / f"{table.key}.md"
+    path.write_text(tables.page(table, out))
+    typer.echo(str(path))

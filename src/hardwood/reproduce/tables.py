@@ -1,0 +1,153 @@
+"""Tables as Markdown: ours beside the paper's, from the result files."""
+
+from pathlib import Path
+from typing import Any
+
+from hardwood.reproduce.cells import known
+from hardwood.reproduce.settings import Cell, Table
+
+# Closer than this counts as the same: of an accuracy, and relative for a distance.
+_ACCURACY, _DISTANCE = 0.01, 0.1
+
+
+def page(table: Table, out: Path) -> str:
+    """The whole table as a section of a page."""
+    render = {"trees": _over_trees, "accuracy": _accuracies}.get(table.kind, _distances)
+    return f"## {table.title}\n\n{render(table, out)}\n"
+
+
+def _distances(table: Table, out: Path) -> str:
+    columns = ["accuracy", "inf", "cheng", "papernot", "l1", "l2"]
+    columns = [c for c in columns if any(c in one["robust"] for one in table.sets)]
+    head = ["data", "training", *(f"{_LABEL[c]}, ours" for c in columns)]
+    lines = [head, ["---"] * len(head)]
+    factors = [["data", *(f"{_LABEL[c]}, ours / paper" for c in columns[1:])]]
+    factors.append(["---"] * len(factors[0]))
+    for one in table.sets:
+        answers = {}
+        for cell in _cells_of(table, one["name"]):
+            result = known(cell, out)
+            if result is None:
+                continue
+            answer = answers[cell.training] = result["answer"]
+            paper = one["natural" if cell.training == "natural" else "robust"]
+            shown = [_beside(c, answer, paper.get(c)) for c in columns]
+            lines.append([one["name"], _TRAINING[cell.training], *shown])
+        if {"natural", "paper"} <= answers.keys():
+            factors.append(
+                [one["name"], *(_factor(c, answers, one) for c in columns[1:])],
+            )
+    text = _markdown(lines)
+    return f"{text}\n\nHow many times as far a robust model is from being fooled:\n\n" + _markdown(
+        factors
+    )
+
+
+def _over_trees(table: Table, out: Path) -> str:
+    sections = []
+    for one in table.sets:
+        answers = {c.training: known(c, out) for c in _cells_of(table, one["name"])}
+        if None in answers.values():
+            continue
+        head = ["trees", "accuracy, robust", "accuracy, natural", "distance, robust"]
+        lines = [[*head, "distance, natural"], ["---"] * 5]
+        both = [answers["paper"]["answer"]["rows"], answers["natural"]["answer"]["rows"]]
+        for robust, natural in zip(*both, strict=True):
+            k = one["trees"].index(robust["trees"])
+            lines.append(
+                [
+                    str(robust["trees"]),
+                    _beside("accuracy", robust, one["robust"]["accuracy"][k]),
+                    _beside("accuracy", natural, one["natural"]["accuracy"][k]),
+                    _beside("inf", robust, one["robust"]["cheng"][k]),
+                    _beside("inf", natural, one["natural"]["cheng"][k]),
+                ]
+            )
+        sections.append(f"### {one['name']}\n\n{_markdown(lines)}")
+    return "\n\n".join(sections)
+
+
+def _accuracies(table: Table, out: Path) -> str:
+    lines = [["data, eps", "training", "clean", "robust, proven to found", "rows", "published"]]
+    lines.append(["---"] * 6)
+    for one in table.sets:
+        for cell in _cells_of(table, one["name"]):
+            result = known(cell, out)
+            if result is None:
+                continue
+            answer = result["answer"]
+            published = " / ".join(_number(v) for v in one["published"])
+            proven, found = (_number(answer[k]) for k in ("certified", "attacked"))
+            lines.append(
+                [
+                    f"{one['name']}, {_number(one['eps'], 3)}",
+                    _TRAINING[cell.training],
+                    _number(answer["clean"]),
+                    proven if proven == found else f"{proven} to {found}",
+                    str(answer["n"]),
+                    published if cell.training == "exact" else "",
+                ]
+            )
+    return _markdown(lines)
+
+
+_LABEL = {
+    "accuracy": "accuracy",
+    "inf": "exact l_inf",
+    "cheng": "Cheng l_inf",
+    "papernot": "Papernot l_inf",
+    "l1": "exact l_1",
+    "l2": "exact l_2",
+}
+_TRAINING = {
+    "natural": "natural",
+    "paper": 'robust, `inner="paper"`',
+    "exact": 'robust, `inner="exact"`',
+    "gini": "robust, Gini",
+}
+
+
+def value_of(column: str, answer: dict[str, Any]) -> tuple[float | None, str]:
+    """The number of a column, and what must be said about it."""
+    found = answer.get(column)
+    if found is None or isinstance(found, float):
+        return found, ""
+    if "mean" in found:  # an attack
+        return found["mean"], f" ± {found['error']:.3f}"
+    if found["settled"] < found["n"]:  # the clock left rows open
+        low = "?" if found["lower"] is None else _number(found["lower"])
+        return found["upper"], f" (at least {low}; {found['n'] - found['settled']} rows open)"
+    return found["upper"], ""
+
+
+def _beside(column: str, answer: dict[str, Any], paper: float | None) -> str:
+    value, remark = value_of(column, answer)
+    if value is None:
+        return "never fooled" if column in answer else ""
+    ours = _number(value) + remark
+    if paper is None:
+        return ours
+    near = _ACCURACY if column == "accuracy" else _DISTANCE * paper
+    mark = "same" if abs(value - paper) <= near else "higher" if value > paper else "lower"
+    return f"{ours} (paper {_number(paper)}: {mark})"
+
+
+def _factor(column: str, answers: dict[str, Any], one: dict[str, Any]) -> str:
+    robust, natural = (value_of(column, answers[k])[0] for k in ("paper", "natural"))
+    ours = f"{robust / natural:.2f}" if robust and natural else ""
+    if column not in one["robust"]:
+        return ours
+    return f"{ours} / {one['robust'][column] / one['natural'][column]:.2f}"
+
+
+def _cells_of(table: Table, name: str) -> list[Cell]:
+    return [cell for cell in table.cells if cell.name == name]
+
+
+def _number(value: float, digits: int = 3) -> str:
+    text = f"{value:.{digits}f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def _markdown(lines: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
