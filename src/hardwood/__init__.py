@@ -9,6 +9,8 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hardwood.attack.find import find_adversarial
+    from hardwood.attack.result import AttackResult
     from hardwood.ensemble.boosting import BoostingRound
     from hardwood.errors import (
         HardwoodError,
@@ -35,6 +37,7 @@ __version__ = _version("hardwood")
 
 _HOME = {
     "AccuracyCurve": "verify.curve",
+    "AttackResult": "attack.result",
     "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
     "DistanceResult": "verify.result",
@@ -51,12 +54,14 @@ _HOME = {
     "UnsupportedModelError": "errors",
     "certified_accuracy": "verify.curve",
     "certify": "verify.certify",
+    "find_adversarial": "attack.find",
     "load_model": "model.load",
     "minimal_distance": "verify.distance",
 }
 
 __all__ = [
     "AccuracyCurve",
+    "AttackResult",
     "BoostingRound",
     "Certificate",
     "DistanceResult",
@@ -73,6 +78,7 @@ __all__ = [
     "UnsupportedModelError",
     "certified_accuracy",
     "certify",
+    "find_adversarial",
     "load_model",
     "minimal_distance",
 ]

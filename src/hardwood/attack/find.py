@@ -1,0 +1,175 @@
+"""Examples that fool a model: one door for all attacks."""
+
+import time
+from typing import Any, Literal
+
+import numpy as np
+
+from hardwood import _check, _core
+from hardwood._check import FloatArray
+from hardwood.attack import exact, papernot, symbolic
+from hardwood.attack.result import AttackResult
+from hardwood.attack.target import Attempt, BoolArray, Target, open_target
+from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
+from hardwood.verify.ensemble import Effort, Progress
+from hardwood.verify.problem import Problem
+
+Method = Literal["auto", "exact", "papernot", "kantchelian", "symbolic"]
+METHODS: tuple[Method, ...] = ("auto", "exact", "papernot", "kantchelian", "symbolic")
+
+
+def find_adversarial(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    method: Method = "auto",
+    norm: Any = "inf",
+    threat: Threat | None = None,
+    time_limit: float | None = None,
+    total_time_limit: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> AttackResult:
+    """Attack a model: change each rightly classified row as little as possible, until it errs.
+
+    Parameters
+    ----------
+    model : object
+        Anything that `load_model` reads.
+    X : array-like of shape (n_samples, n_features)
+        Rows. A missing value (NaN) is not moved.
+    y : array-like of shape (n_samples,)
+        True labels. Rows that the model gets wrong are not attacked.
+    method : str, default="auto"
+        - "auto": "exact" where it is expected to be done in time, else the quickest that fits.
+        - "exact": the nearest leaf of a single tree, or the search of `minimal_distance`.
+        - "papernot": single trees; the leaf of another label that is the fewest branches away.
+        - "kantchelian": a mixed-integer program for each row and rival label, solved by HiGHS.
+          Exact in every norm, up to the solver's tolerances of about 1e-6, and slow.
+        - "symbolic": one best change of a single feature after the other; quick, for norm 0.
+    norm : {"inf", 1, 2, 0}, default="inf"
+        How a change is measured.
+    threat : Threat or None, default=None
+        What the adversary may do: directions, valid range, fixed features, and how far: only
+        examples within its ``eps`` count. Its norm must be `norm`. None: anything, any distance.
+    time_limit : float or None, default=None
+        Seconds for each row, in "exact" and "kantchelian" (there: for each program).
+    total_time_limit : float or None, default=None
+        Seconds for all rows together, in "exact".
+    n_jobs : int or None, default=None
+        Number of threads, over rows; -1 means all cores. The answers do not depend on it.
+    progress : callable or None, default=None
+        Called about 20 times a second with the number of rows that are done, how many of these are
+        undecided, and the number of all rows.
+
+    Returns
+    -------
+    AttackResult
+        Examples and their distances; ``method`` names the attack that ran.
+
+    Notes
+    -----
+    Every example is replayed through the model before it counts: a fitted classifier through its
+    own ``predict``, a file or `Trees` through `Trees.predict_class`.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = minmax_scale(X)
+    >>> model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X[:400], y[:400])
+    >>> attack = hw.find_adversarial(model, X[400:], y[400:])
+    >>> attack.method, int(attack.success.sum()), round(attack.mean_distance, 3)
+    ('exact', 162, 0.098)
+    """
+    start = time.perf_counter()
+    norm = check_norm(norm)
+    if method not in METHODS:
+        named = ", ".join(f'"{name}"' for name in METHODS)
+        raise ValueError(f"method must be one of {named}, got method={method!r}.")
+    effort = Effort(time_limit, total_time_limit, progress)
+    limited = threat is not None
+    threat = as_threat(1, threat, norm)
+    if threat.norm != norm:
+        raise ValueError(
+            f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
+        )
+    target, ball, names = _target(model, X, y, norm, threat, n_jobs)
+    wrong = target.fooled(target.X, np.arange(len(target.X)))
+    right = np.flatnonzero(~wrong)
+    attacked = target.rows(right)
+    attempt = _run(attacked, method, effort) if len(right) else _nothing(attacked, method)
+    X_adv, distance = _judge(attacked, attempt, ball if limited else None)
+    target.n_queries[right] += attacked.n_queries
+    result = AttackResult(
+        X_adv=target.X.copy(),
+        distance=np.zeros(len(wrong)),
+        success=np.zeros(len(wrong), dtype=bool),
+        status=np.where(wrong, "misclassified", "survived"),
+        lower=np.zeros(len(wrong)),
+        n_queries=target.n_queries,
+        seconds=time.perf_counter() - start,
+        method=attempt.method,
+        norm=norm,
+        feature_names=names,
+    )
+    result.X_adv[right] = X_adv
+    result.distance[right] = distance
+    result.success[right] = np.isfinite(distance)
+    result.status[result.success] = "fooled"
+    if attempt.lower is not None:
+        result.lower[right] = attempt.lower
+    return result
+
+
+def _target(
+    model: Any, X: Any, y: Any, norm: Norm, threat: Threat, n_jobs: int | None
+) -> tuple[Target, Reach, list[str] | None]:
+    predict, table, label, trees, names = open_target(model, X, y, False, n_jobs)
+    threads = _check.thread_count(n_jobs)
+    problem = None
+    if trees is not None:
+        position = _check.labels(y, trees.classes, trees.n_classes, len(table))
+        problem = Problem(trees, table, position, threads)
+    ball = threat.reach(table.shape[1], names)
+    return Target(predict, table, label, norm, ball.without_radius(), problem, threads), ball, names
+
+
+def _nothing(target: Target, method: Method) -> Attempt:
+    return Attempt(np.empty_like(target.X), method)
+
+
+def _run(target: Target, method: Method, effort: Effort) -> Attempt:
+    if method == "papernot":
+        return papernot.attack(target)
+    if method == "symbolic":
+        return symbolic.attack(target)
+    if method == "kantchelian":
+        return exact.kantchelian(target, effort)
+    return exact.attack(target, effort)
+
+
+def _judge(target: Target, attempt: Attempt, ball: Reach | None) -> tuple[FloatArray, FloatArray]:
+    """Measure the examples and replay them; what fools nobody or leaves the ball is no example."""
+    X_adv = np.array(attempt.X_adv)
+    distance = target.lengths(X_adv)
+    good = np.isfinite(distance)
+    if ball is not None:
+        good &= _inside(target, X_adv, distance, ball)
+    row = np.flatnonzero(good)
+    good[row] = target.fooled(X_adv[row], row)
+    X_adv[~good], distance[~good] = np.nan, np.inf
+    return X_adv, distance
+
+
+def _inside(target: Target, X_adv: FloatArray, distance: FloatArray, ball: Reach) -> BoolArray:
+    if target.norm != "inf":
+        within: BoolArray = distance <= ball.radius
+        return within
+    low, high = (np.asarray(end) for end in _core.ball_ends(target.X, ball.limits))
+    outside: BoolArray = np.any((X_adv < low) | (X_adv > high), axis=1)
+    return ~outside
