@@ -9,6 +9,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hardwood.attack.cheng import ChengSettings
     from hardwood.attack.find import find_adversarial
     from hardwood.attack.result import AttackResult
     from hardwood.ensemble.boosting import BoostingRound
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         UndecidedWarning,
         UnsupportedModelError,
     )
+    from hardwood.estimators.adversarial import AdversarialBoostingClassifier
     from hardwood.estimators.boosting import (
         RobustGradientBoostingClassifier,
         RobustGradientBoostingRegressor,
@@ -37,9 +39,11 @@ __version__ = _version("hardwood")
 
 _HOME = {
     "AccuracyCurve": "verify.curve",
+    "AdversarialBoostingClassifier": "estimators.adversarial",
     "AttackResult": "attack.result",
     "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
+    "ChengSettings": "attack.cheng",
     "DistanceResult": "verify.result",
     "HardwoodError": "errors",
     "HardwoodWarning": "errors",
@@ -61,9 +65,11 @@ _HOME = {
 
 __all__ = [
     "AccuracyCurve",
+    "AdversarialBoostingClassifier",
     "AttackResult",
     "BoostingRound",
     "Certificate",
+    "ChengSettings",
     "DistanceResult",
     "HardwoodError",
     "HardwoodWarning",

@@ -1,21 +1,23 @@
 """Examples that fool a model: one door for all attacks."""
 
 import time
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from hardwood import _check, _core
 from hardwood._check import FloatArray
-from hardwood.attack import descent, exact, papernot, symbolic
+from hardwood.attack import cheng, descent, exact, papernot, symbolic
+from hardwood.attack.cheng import ChengSettings
 from hardwood.attack.result import AttackResult
 from hardwood.attack.target import Attempt, BoolArray, Target, open_target
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
 from hardwood.verify.ensemble import Effort, Progress
 from hardwood.verify.problem import Problem
 
-Method = Literal["auto", "exact", "papernot", "kantchelian", "symbolic", "descent"]
-METHODS: tuple[Method, ...] = ("auto", "exact", "papernot", "kantchelian", "symbolic", "descent")
+Method = Literal["auto", "exact", "papernot", "kantchelian", "symbolic", "cheng", "descent"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 _PATIENCE = 60.0  # seconds
 # What the exact engine takes for a row and a leaf of the model, roughly: its tail is long.
@@ -30,6 +32,10 @@ def find_adversarial(
     method: Method = "auto",
     norm: Any = "inf",
     threat: Threat | None = None,
+    settings: ChengSettings | None = None,
+    X_train: Any = None,
+    y_train: Any = None,
+    random_state: Any = None,
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -40,7 +46,7 @@ def find_adversarial(
     Parameters
     ----------
     model : object
-        Anything that `load_model` reads.
+        Anything that `load_model` reads; for "cheng" any classifier with a ``predict``.
     X : array-like of shape (n_samples, n_features)
         Rows. A missing value (NaN) is not moved.
     y : array-like of shape (n_samples,)
@@ -53,6 +59,7 @@ def find_adversarial(
         - "papernot": single trees; the leaf of another label that is the fewest branches away.
         - "kantchelian": a mixed-integer program for each row and rival label, solved by HiGHS.
           Exact in every norm, up to the solver's tolerances of about 1e-6, and slow.
+        - "cheng": a black box; asks only for labels of chosen points, norms "inf" and 2.
         - "descent": our quick one, for norms "inf", 1 and 2: trees vote for their best leaves in a
           ball around the row, coordinate ascent does the rest, and the ball shrinks.
           Microseconds to milliseconds a row, typically 1 % above the smallest change in the
@@ -63,6 +70,13 @@ def find_adversarial(
     threat : Threat or None, default=None
         What the adversary may do: directions, valid range, fixed features, and how far: only
         examples within its ``eps`` count. Its norm must be `norm`. None: anything, any distance.
+    settings : ChengSettings or None, default=None
+        For "cheng"; None means the defaults.
+    X_train, y_train : array-like or None, default=None
+        Rows and their labels, towards which "cheng" looks first; None means the attacked rows
+        themselves.
+    random_state : int, Generator or None, default=None
+        Seed of "cheng"; the other attacks draw nothing.
     time_limit : float or None, default=None
         Seconds for each row, in "exact" and "kantchelian" (there: for each program).
     total_time_limit : float or None, default=None
@@ -94,7 +108,7 @@ def find_adversarial(
     >>> model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X[:400], y[:400])
     >>> attack = hw.find_adversarial(model, X[400:], y[400:])
     >>> attack.method, int(attack.success.sum()), round(attack.mean_distance, 3)
-    ('exact', 162, 0.098)
+    ('exact', 161, 0.084)
     """
     start = time.perf_counter()
     norm = check_norm(norm)
@@ -108,11 +122,23 @@ def find_adversarial(
         raise ValueError(
             f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
         )
-    target, ball, names = _target(model, X, y, norm, threat, n_jobs)
+    if settings is not None and (method != "cheng" or not isinstance(settings, ChengSettings)):
+        raise ValueError(
+            f'settings must be a ChengSettings, with method="cheng"; got method={method!r} and '
+            f"settings={settings!r}."
+        )
+    target, ball, names = _target(model, X, y, norm, threat, n_jobs, method == "cheng")
+    pool = _pool(target, names, X_train, y_train)
     wrong = target.fooled(target.X, np.arange(len(target.X)))
     right = np.flatnonzero(~wrong)
     attacked = target.rows(right)
-    attempt = _run(attacked, method, effort) if len(right) else _nothing(attacked, method)
+    if len(right) == 0:
+        attempt = Attempt(np.empty_like(attacked.X), method)
+    elif method == "cheng":
+        rng = np.random.default_rng(random_state)
+        attempt = cheng.attack(attacked, settings or ChengSettings(), effort, pool, rng)
+    else:
+        attempt = _run(attacked, method, effort)
     X_adv, distance = _judge(attacked, attempt, ball if limited else None)
     target.n_queries[right] += attacked.n_queries
     result = AttackResult(
@@ -137,9 +163,9 @@ def find_adversarial(
 
 
 def _target(
-    model: Any, X: Any, y: Any, norm: Norm, threat: Threat, n_jobs: int | None
+    model: Any, X: Any, y: Any, norm: Norm, threat: Threat, n_jobs: int | None, black_box: bool
 ) -> tuple[Target, Reach, list[str] | None]:
-    predict, table, label, trees, names = open_target(model, X, y, False, n_jobs)
+    predict, table, label, trees, names = open_target(model, X, y, black_box, n_jobs)
     threads = _check.thread_count(n_jobs)
     problem = None
     if trees is not None:
@@ -149,8 +175,22 @@ def _target(
     return Target(predict, table, label, norm, ball.without_radius(), problem, threads), ball, names
 
 
-def _nothing(target: Target, method: Method) -> Attempt:
-    return Attempt(np.empty_like(target.X), method)
+def _pool(
+    target: Target, names: list[str] | None, X_train: Any, y_train: Any
+) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Rows and their labels, to look towards."""
+    if (X_train is None) != (y_train is None):
+        raise ValueError("X_train and y_train belong together; pass both or none.")
+    if X_train is None:
+        return target.X, target.y
+    table = _check.rows(X_train, target.X.shape[1], names)
+    label = np.asarray(y_train)
+    if label.shape != (len(table),):
+        raise ValueError(
+            f"y_train has shape {label.shape} but X_train has {len(table)} rows; pass one label "
+            f"per row."
+        )
+    return table, label
 
 
 def _run(target: Target, method: Method, effort: Effort) -> Attempt:
