@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hardwood import datasets
+    from hardwood.attack.cheng import ChengSettings
+    from hardwood.attack.find import find_adversarial
+    from hardwood.attack.result import AttackResult
     from hardwood.ensemble.boosting import BoostingRound
     from hardwood.errors import (
         HardwoodError,
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
         UndecidedWarning,
         UnsupportedModelError,
     )
+    from hardwood.estimators.adversarial import AdversarialBoostingClassifier
     from hardwood.estimators.boosting import (
         RobustGradientBoostingClassifier,
         RobustGradientBoostingRegressor,
@@ -36,8 +40,11 @@ __version__ = _version("hardwood")
 
 _HOME = {
     "AccuracyCurve": "verify.curve",
+    "AdversarialBoostingClassifier": "estimators.adversarial",
+    "AttackResult": "attack.result",
     "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
+    "ChengSettings": "attack.cheng",
     "DistanceResult": "verify.result",
     "HardwoodError": "errors",
     "HardwoodWarning": "errors",
@@ -52,14 +59,18 @@ _HOME = {
     "UnsupportedModelError": "errors",
     "certified_accuracy": "verify.curve",
     "certify": "verify.certify",
+    "find_adversarial": "attack.find",
     "load_model": "model.load",
     "minimal_distance": "verify.distance",
 }
 
 __all__ = [
     "AccuracyCurve",
+    "AdversarialBoostingClassifier",
+    "AttackResult",
     "BoostingRound",
     "Certificate",
+    "ChengSettings",
     "DistanceResult",
     "HardwoodError",
     "HardwoodWarning",
@@ -75,6 +86,7 @@ __all__ = [
     "certified_accuracy",
     "certify",
     "datasets",
+    "find_adversarial",
     "load_model",
     "minimal_distance",
 ]

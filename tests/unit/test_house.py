@@ -28,8 +28,8 @@ INCLUDES = {
     "bins": FOUNDATION,
     "model": FOUNDATION,
     "grow": FOUNDATION | {"bins", "model"},
-    "attack": FOUNDATION | {"model"},
     "verify": FOUNDATION | {"model"},
+    "attack": FOUNDATION | {"model", "verify"},
 }
 
 

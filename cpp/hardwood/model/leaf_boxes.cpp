@@ -49,4 +49,22 @@ LeafBoxes leaf_boxes(const Trees& trees, std::size_t tree) {
   return boxes;
 }
 
+std::vector<std::int32_t> leaf_labels(const Trees& trees, const LeafBoxes& boxes) {
+  const auto rounded = [&](double sum) {
+    return trees.sum_float32 ? static_cast<float>(sum) : sum;
+  };
+  const auto n_values = static_cast<std::size_t>(trees.n_values);
+  std::vector<std::int32_t> labels;
+  for (const NodeId node : boxes.node) {
+    std::vector<double> margin = trees.base;
+    std::ranges::transform(margin, margin.begin(), rounded);
+    for (std::size_t v = 0; v < n_values; ++v) {
+      double& sum = margin[static_cast<std::size_t>(trees.tree_output[0]) + v];
+      sum = rounded(sum + trees.value[static_cast<std::size_t>(node) * n_values + v]);
+    }
+    labels.push_back(label_of<double>(margin));
+  }
+  return labels;
+}
+
 }  // namespace hardwood::model

@@ -30,4 +30,7 @@ struct LeafBoxes {
 
 LeafBoxes leaf_boxes(const Trees& trees, std::size_t tree);
 
+/// The label that each leaf gives to a model of one tree.
+std::vector<std::int32_t> leaf_labels(const Trees& trees, const LeafBoxes& boxes);
+
 }  // namespace hardwood::model

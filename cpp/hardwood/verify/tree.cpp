@@ -13,24 +13,12 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 256;
 
-double to_float32(double x) { return static_cast<float>(x); }
-
 class TreeSearch {
  public:
   TreeSearch(const model::Trees& trees, const Budget& budget)
-      : budget_(budget), boxes_(model::leaf_boxes(trees, 0)) {
-    const auto n_values = static_cast<std::size_t>(trees.n_values);
-    for (const NodeId node : boxes_.node) {
-      std::vector<double> margin = trees.base;
-      if (trees.sum_float32) std::ranges::transform(margin, margin.begin(), to_float32);
-      for (std::size_t v = 0; v < n_values; ++v) {
-        double& sum = margin[static_cast<std::size_t>(trees.tree_output[0]) + v];
-        sum += trees.value[static_cast<std::size_t>(node) * n_values + v];
-        if (trees.sum_float32) sum = to_float32(sum);
-      }
-      label_.push_back(model::label_of<double>(margin));
-    }
-  }
+      : budget_(budget),
+        boxes_(model::leaf_boxes(trees, 0)),
+        label_(model::leaf_labels(trees, boxes_)) {}
 
   /// The nearest leaf of another label than y, or infinity.
   double nearest(std::span<const double> x, std::int32_t y, std::span<double> x_adv) const {

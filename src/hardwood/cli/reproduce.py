@@ -34,7 +34,7 @@ def reproduce(
     wanted = what or list(known)
     for key in wanted:
         if key not in known:
-            raise ValueError(f"there is no table or figure {key!r}; choose from {', '.join(known)}.")
+            raise ValueError(f"{key!r} is no table or figure; choose from {', '.join(known)}.")
     begin = time.perf_counter()
     for key in wanted:
         if key in TABLES:

@@ -95,28 +95,40 @@ def _ask(
     function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
 ) -> Found:
     watch = _core.Watch()
+    answer = watched(
+        lambda: function(
+            problem.trees._core,
+            problem.X,
+            problem.y,
+            norm=getattr(_core.Norm, _NORM[norm]),
+            radius=reach.radius,
+            reach=reach.limits,
+            down_scale=reach.down_scale,
+            up_scale=reach.up_scale,
+            row_seconds=_seconds(effort.time_limit),
+            total_seconds=_seconds(effort.total_time_limit),
+            n_threads=problem.n_threads,
+            watch=watch,
+        ),
+        watch,
+        effort,
+        len(problem.X),
+    )
+    lower, upper, ending, X_adv, seconds = map(np.asarray, answer)
+    problem.replay(X_adv, np.isfinite(upper))
+    reason = np.array([_REASON[_core.Ending(int(e))] for e in ending])
+    return Found(lower, upper, reason, X_adv, seconds)
+
+
+def watched(ask: Callable[[], Any], watch: _core.Watch, effort: Effort, n_rows: int) -> Any:
+    """Run a search of the core beside, tell about its progress, and stop it at Ctrl-C."""
     answer: list[Any] = []
     failure: list[BaseException] = []
     done = threading.Event()
 
     def search() -> None:
         try:
-            answer.append(
-                function(
-                    problem.trees._core,
-                    problem.X,
-                    problem.y,
-                    norm=getattr(_core.Norm, _NORM[norm]),
-                    radius=reach.radius,
-                    reach=reach.limits,
-                    down_scale=reach.down_scale,
-                    up_scale=reach.up_scale,
-                    row_seconds=_seconds(effort.time_limit),
-                    total_seconds=_seconds(effort.total_time_limit),
-                    n_threads=problem.n_threads,
-                    watch=watch,
-                )
-            )
+            answer.append(ask())
         except BaseException as error:
             failure.append(error)
         finally:
@@ -128,9 +140,9 @@ def _ask(
     try:
         while not done.wait(_PULSE):
             if effort.progress is not None:
-                effort.progress(watch.n_done, watch.n_open, len(problem.X))
+                effort.progress(watch.n_done, watch.n_open, n_rows)
         if effort.progress is not None:
-            effort.progress(watch.n_done, watch.n_open, len(problem.X))
+            effort.progress(watch.n_done, watch.n_open, n_rows)
     except KeyboardInterrupt:
         watch.stop()
     except BaseException:
@@ -140,10 +152,7 @@ def _ask(
     done.wait()
     if failure:
         raise failure[0]
-    lower, upper, ending, X_adv, seconds = map(np.asarray, answer[0])
-    problem.replay(X_adv, np.isfinite(upper))
-    reason = np.array([_REASON[_core.Ending(int(e))] for e in ending])
-    return Found(lower, upper, reason, X_adv, seconds)
+    return answer[0]
 
 
 def _seconds(limit: float | None) -> float:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::hardwood.HardwoodWarning")
         hw.RobustDecisionTreeClassifier(criterion="gini"),
         hw.RobustDecisionTreeClassifier(candidates="intervals"),
         hw.RobustDecisionTreeClassifier(eps=0),
+        hw.AdversarialBoostingClassifier(n_rounds=2),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

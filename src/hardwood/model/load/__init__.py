@@ -57,13 +57,18 @@ def load_model(source: Any, X: Any = None) -> Trees:
     >>> hw.load_model(tree)
     Trees(n_trees=1, n_leaves=3, n_features=4, n_outputs=3, x_dtype='float32', link='share')
     """
+    return open_model(source, X)[0]
+
+
+def open_model(source: Any, X: Any = None) -> tuple[Trees, gate.Witness | None]:
+    """As `load_model`, with whom to ask what a foreign model itself says of rows."""
     if isinstance(source, str | Path):
-        return load_bytes(file.read(source), repr(str(source)))
+        return load_bytes(file.read(source), repr(str(source))), None
     if isinstance(source, Trees):
-        return source
+        return source, None
     own = getattr(source, "trees_", None)
     if isinstance(own, Trees):
-        return own
+        return own, None
     if type(source).__module__.startswith("hardwood.") and hasattr(source, "fit"):
         raise ValueError(f"This {type(source).__name__} is not fitted yet; call fit first.")
     for speaks, load in _LOADERS:
@@ -71,7 +76,7 @@ def load_model(source: Any, X: Any = None) -> Trees:
             trees, witness = load(source)
             rows = None if X is None else _check.rows(X, trees.n_features, trees.feature_names)
             gate.check(trees, witness, rows)
-            return trees
+            return trees, witness
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
         f"hardwood's own estimators, Trees, models of XGBoost, LightGBM and CatBoost, and "

@@ -1,0 +1,429 @@
+#include "hardwood/attack/descent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "hardwood/attack/near_trees.hpp"
+#include "hardwood/attack/one_change.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::attack {
+namespace {
+
+using verify::Ball;
+using verify::Cells;
+using verify::Ensemble;
+using verify::Norm;
+using verify::Question;
+
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+constexpr double kNoise = 1e-12;  // a gain that is none
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kClimbs = 8;             // rounds of coordinate ascent
+constexpr double kHope = 0.5;          // rounds to come gain at most this much of the last one's
+constexpr int kHalvings = 8;           // of the bracket of radii
+constexpr double kClose = 0.015;       // relative: a bracket that is not worth halving
+constexpr double kFirstGrowth = 1.15;  // of the radius, squared from one try to the next
+constexpr int kTrades = 64;            // features that are given up for others, at most
+constexpr double kLargestGrowth = 1e3;
+constexpr double kCutGrowth = 1.25;  // the trees are cut for a few tries at once
+
+/// All about one row; memory is kept from row to row.
+class Descent {
+ public:
+  explicit Descent(const Ensemble& ensemble)
+      : ensemble_(ensemble), near_(ensemble), margin_(ensemble.n_outputs()) {}
+
+  bool attack(const Ball& ball, std::int32_t y) {
+    ball_ = &ball;
+    y_ = y;
+    upper_ = kInfinity;
+    point_.assign(ball.home().begin(), ball.home().end());
+    const std::vector<Question> questions = ensemble_.questions(y);
+    for (const Question& question : questions) {
+      const auto members = ensemble_.members(question);
+      asked_ = &question;
+      // A tie is enough where the rival comes first.
+      needed_ = question.strict ? kNoise : 0;
+      const double before = upper_;
+      const std::vector<std::int32_t> other = example_;
+      const Question* other_of = example_of_;
+      for (const bool replays : {false, true}) {
+        // Our sums are not the model's: where the two disagree, every point is tried on the model.
+        replays_ = replays;
+        nearest(question, members);
+        if (ball.norm() != Norm::kInf && upper_ < kInfinity) cheapest(question, members);
+        if (upper_ == before || fools(example_)) break;
+        upper_ = before;
+        example_ = other;
+        example_of_ = other_of;
+      }
+    }
+    return upper_ < kInfinity;
+  }
+  const std::vector<std::int32_t>& example() const { return example_; }
+
+ private:
+  void nearest(const Question& question, std::span<const Ensemble::Member> members) {
+    const double bar = ball_->norm() == Norm::kInf ? ball_->step_below(upper_) : kInfinity;
+    const double plain = plain_radius(question, members, bar);
+    if (plain == kInfinity) return;
+    double cut = -1;
+    double proven = plain;
+    double found = kInfinity;
+    double growth = kFirstGrowth;
+    for (double radius = std::max(plain, 1e-12) * growth;; radius *= growth) {
+      radius = std::min(radius, bar);
+      if (radius > cut) {
+        cut = std::min(kCutGrowth * radius, bar);
+        near_.build(*ball_, question, members, cut);
+      }
+      if (attempt(radius)) break;
+      proven = radius;
+      if (radius >= bar) return;
+      growth = growth > kLargestGrowth ? kInfinity : growth * growth;
+    }
+    kept_ = point_;
+    found = reach_of(point_);
+    for (int k = 0; k < kHalvings && found - proven > kClose * found; ++k) {
+      const double middle = (proven + found) / 2;
+      if (attempt(middle)) {
+        kept_ = point_;
+        found = reach_of(point_);
+      } else {
+        proven = middle;
+      }
+    }
+    point_ = kept_;
+    value_ = near_.value(point_);
+    pull_back();
+  }
+
+  /// The smallest radius at which the trees' best leaves, each on its own, would suffice.
+  double plain_radius(const Question& question, std::span<const Ensemble::Member> members,
+                      double bar) {
+    // Look around as far as the last rows needed it; the answer does not depend on it.
+    for (double radius = std::min(guess_, bar);; radius = std::min(4 * radius, bar)) {
+      if (radius > 1e3 * guess_) radius = bar;
+      const double plain = near_.plain_radius(*ball_, question, members, radius);
+      if (plain < kInfinity) guess_ = 0.8 * guess_ + 0.4 * std::max(plain, 1e-9);
+      if (plain < kInfinity || radius >= bar) return plain;
+    }
+  }
+
+  /// The largest step of a point.
+  double reach_of(const std::vector<std::int32_t>& point) const {
+    double largest = 0;
+    for (const std::int32_t f : near_.features) {
+      const auto feature = static_cast<std::size_t>(f);
+      largest = std::max(largest, ball_->step(feature, point[feature]));
+    }
+    return largest;
+  }
+
+  void stay_within(double radius) {
+    cells_.resize(ensemble_.n_features());
+    for (const std::int32_t feature : near_.features) {
+      const auto f = static_cast<std::size_t>(feature);
+      Cells cells = near_.cells(f);
+      while (ball_->step(f, cells.lo) > radius) ++cells.lo;
+      while (ball_->step(f, cells.hi) > radius) --cells.hi;
+      cells_[f] = cells;
+    }
+  }
+
+  /// Look for an example within a radius; if there is one, point_ is a local best.
+  bool attempt(double radius) {
+    stay_within(radius);
+    vote(radius);
+    return climb(kClimbs) && accept();
+  }
+
+  /// Every tree votes for the cells of its best leaf, with what it would lose with the second.
+  void vote(double radius) {
+    point_.assign(ball_->home().begin(), ball_->home().end());
+    ballot_.resize(ensemble_.n_features());
+    for (const std::int32_t f : near_.features) {
+      const auto feature = static_cast<std::size_t>(f);
+      ballot_[feature].assign(static_cast<std::size_t>(cells_[feature].hi - cells_[feature].lo + 2),
+                              0);
+    }
+    for (const NearTrees::Tree& tree : near_.trees) {
+      const NearTrees::Leaf* best = nullptr;
+      double second = -kInfinity;
+      for (std::int32_t k = 0; k < tree.n_leaves; ++k) {
+        const NearTrees::Leaf& leaf = near_.leaves[static_cast<std::size_t>(tree.leaf + k)];
+        if (leaf.step > radius) continue;
+        if (best == nullptr || leaf.value > best->value) {
+          if (best != nullptr) second = best->value;
+          best = &leaf;
+        } else {
+          second = std::max(second, leaf.value);
+        }
+      }
+      if (second == -kInfinity) continue;
+      const double loss = best->value - second;
+      for (std::int32_t s = 0; s < best->n_box; ++s) {
+        const NearTrees::Side& side = near_.sides[static_cast<std::size_t>(best->box + s)];
+        const auto f = static_cast<std::size_t>(side.feature);
+        const Cells in{std::max(side.cells.lo, cells_[f].lo),
+                       std::min(side.cells.hi, cells_[f].hi)};
+        ballot_[f][static_cast<std::size_t>(in.lo - cells_[f].lo)] += loss;
+        ballot_[f][static_cast<std::size_t>(in.hi - cells_[f].lo) + 1] -= loss;
+      }
+    }
+    for (const std::int32_t feature : near_.features) {
+      const auto f = static_cast<std::size_t>(feature);
+      double sum = 0;
+      double top = -kInfinity;
+      for (std::int32_t c = cells_[f].lo; c <= cells_[f].hi; ++c) {
+        sum += ballot_[f][static_cast<std::size_t>(c - cells_[f].lo)];
+        if (sum > top + kNoise ||
+            (sum > top - kNoise && ball_->step(f, c) < ball_->step(f, point_[f]))) {
+          top = std::max(top, sum);
+          point_[f] = c;
+        }
+      }
+    }
+    value_ = near_.value(point_);
+  }
+
+  /// Coordinate ascent within cells_; true when the value is enough.
+  bool climb(int n_rounds) {
+    for (int round = 0; round < n_rounds && !enough(); ++round) {
+      const double before = value_;
+      for (const std::int32_t f : near_.features) {
+        improve(static_cast<std::size_t>(f));
+        if (enough()) break;
+      }
+      // Rounds gain less and less.
+      if (value_ + kHope * (value_ - before) < needed_) break;
+    }
+    return enough();
+  }
+
+  /// Move one feature to its best cell in cells_.
+  bool improve(std::size_t f) {
+    const Cells cells = cells_[f];
+    if (cells.lo == cells.hi && point_[f] == cells.lo) return false;
+    const Cells wide{std::min(cells.lo, point_[f]), std::max(cells.hi, point_[f])};
+    near_.gains(f, point_, wide, gain_);
+    const double here = gain_[static_cast<std::size_t>(point_[f] - wide.lo)];
+    const bool inside = cells.lo <= point_[f] && point_[f] <= cells.hi;
+    std::int32_t best = inside ? point_[f] : cells.lo;
+    double top = gain_[static_cast<std::size_t>(best - wide.lo)];
+    for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+      const double mine = gain_[static_cast<std::size_t>(c - wide.lo)];
+      if (mine > top + kNoise) top = mine, best = c;
+    }
+    if (best == point_[f]) return false;
+    value_ += top - here;
+    point_[f] = best;
+    return true;
+  }
+
+  bool enough() const { return value_ >= needed_; }
+  bool fools(const std::vector<std::int32_t>& point) {
+    ensemble_.margin(point, margin_);
+    return model::label_of<double>(margin_) != y_;
+  }
+
+  /// Keep point_ if it is the nearest yet; with `replays_` only if it fools the model itself.
+  bool accept() {
+    if (replays_ && !fools(point_)) return false;
+    const double length = ball_->length(point_);
+    if (length < upper_) {
+      upper_ = length;
+      example_ = point_;
+      example_of_ = asked_;
+    }
+    return true;
+  }
+
+  /// Take the largest steps back, one size after the other, as long as the model stays fooled.
+  void pull_back() {
+    while (true) {
+      kept_ = point_;
+      const double largest = reach_of(point_);
+      if (largest <= 0) return;
+      stay_within(std::nextafter(largest, 0.0));
+      for (const std::int32_t f : near_.features) {
+        const auto feature = static_cast<std::size_t>(f);
+        if (point_[feature] < cells_[feature].lo || point_[feature] > cells_[feature].hi) {
+          improve(feature);
+        }
+      }
+      if (!climb(3) || !accept()) {
+        point_ = kept_;
+        return;
+      }
+    }
+  }
+
+  /// Make the example cheaper, in a norm that sums; then try the steps that gain most for their
+  /// cost; then give features up, one at a time, for others.
+  void cheapest(const Question& question, std::span<const Ensemble::Member> members) {
+    if (example_of_ == &question) cheapen_example();
+    near_.build(*ball_, question, members, ball_->step_below(upper_));
+    begin_moves();
+    point_.assign(ball_->home().begin(), ball_->home().end());
+    value_ = near_.value(point_);
+    if (repair(kNone)) {
+      make_cheaper();
+      accept();
+    }
+    if (upper_ == kInfinity || example_of_ != &question) return;
+    changed_.clear();
+    for (const std::int32_t f : near_.features) {
+      if (example_[static_cast<std::size_t>(f)] != ball_->home()[static_cast<std::size_t>(f)]) {
+        changed_.push_back(f);
+      }
+    }
+    int trades = 0;
+    for (std::size_t k = 0; k < changed_.size() && trades < kTrades; ++k, ++trades) {
+      const auto given_up = static_cast<std::size_t>(changed_[k]);
+      point_ = example_;
+      if (point_[given_up] == ball_->home()[given_up]) continue;
+      begin_moves();
+      value_ = near_.value(point_);
+      move(given_up, ball_->home()[given_up]);
+      if (!repair(given_up)) continue;
+      make_cheaper();
+      accept();
+    }
+  }
+
+  void cheapen_example() {
+    point_ = example_;
+    value_ = near_.value(point_);
+    begin_moves();
+    make_cheaper();
+    accept();
+  }
+
+  void begin_moves() {
+    gains_.resize(ensemble_.n_features());
+    fresh_.assign(ensemble_.n_features(), 0);
+  }
+
+  /// What the trees give for every cell of a feature, kept while nothing near moves.
+  const std::vector<double>& gains_of(std::size_t f) {
+    if (!fresh_[f]) near_.gains(f, point_, near_.cells(f), gains_[f]);
+    fresh_[f] = 1;
+    return gains_[f];
+  }
+
+  void move(std::size_t f, std::int32_t cell) {
+    const std::vector<double>& gain = gains_of(f);
+    const std::int32_t first = near_.cells(f).lo;
+    value_ += gain[static_cast<std::size_t>(cell - first)] -
+              gain[static_cast<std::size_t>(point_[f] - first)];
+    point_[f] = cell;
+    for (const std::int32_t other : near_.neighbours(f))
+      fresh_[static_cast<std::size_t>(other)] = 0;
+    fresh_[f] = 1;
+  }
+
+  double cost(std::size_t f, std::int32_t cell) const {
+    return cell == ball_->home()[f] ? 0 : verify::cost_of(ball_->norm(), ball_->step(f, cell));
+  }
+
+  /// Steps with the best gain for their cost until the value is enough; `barred` stays.
+  bool repair(std::size_t barred) {
+    while (!enough()) {
+      double top = 0;
+      std::size_t feature = 0;
+      std::int32_t cell = -1;
+      for (const std::int32_t near : near_.features) {
+        const auto f = static_cast<std::size_t>(near);
+        if (f == barred) continue;
+        const std::vector<double>& gain = gains_of(f);
+        const Cells cells = near_.cells(f);
+        const double here = gain[static_cast<std::size_t>(point_[f] - cells.lo)];
+        const double paid = cost(f, point_[f]);
+        for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+          const double more = gain[static_cast<std::size_t>(c - cells.lo)] - here;
+          if (more <= kNoise) continue;
+          const double dearer = std::max(cost(f, c) - paid, 1e-12);
+          const double rate = std::min(more, needed_ - value_) / dearer;
+          if (rate > top) top = rate, feature = f, cell = c;
+        }
+      }
+      if (cell < 0) return false;
+      move(feature, cell);
+    }
+    return true;
+  }
+
+  /// Take steps back, each time the one that saves most, as long as the value is enough.
+  void make_cheaper() {
+    while (true) {
+      double top = 0;
+      std::size_t feature = 0;
+      std::int32_t cell = -1;
+      for (const std::int32_t near : near_.features) {
+        const auto f = static_cast<std::size_t>(near);
+        if (point_[f] == ball_->home()[f]) continue;
+        const std::vector<double>& gain = gains_of(f);
+        const Cells cells = near_.cells(f);
+        const double here = gain[static_cast<std::size_t>(point_[f] - cells.lo)];
+        const double paid = cost(f, point_[f]);
+        for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+          const double saved = paid - cost(f, c);
+          if (saved > top &&
+              value_ + gain[static_cast<std::size_t>(c - cells.lo)] - here >= needed_) {
+            top = saved, feature = f, cell = c;
+          }
+        }
+      }
+      if (cell < 0) return;
+      move(feature, cell);
+    }
+  }
+
+  const Ensemble& ensemble_;
+  const Ball* ball_ = nullptr;
+  std::int32_t y_ = 0;
+  NearTrees near_;
+  const Question* asked_ = nullptr;
+  const Question* example_of_ = nullptr;  // the question that example_ answers
+  double guess_ = 0.05;
+  double upper_ = kInfinity;
+  bool replays_ = false;
+  double needed_ = 0;
+  double value_ = 0;  // of point_
+  std::vector<std::int32_t> point_;
+  std::vector<std::int32_t> kept_;
+  std::vector<std::int32_t> example_;
+  std::vector<Cells> cells_;  // where point_ may be
+  std::vector<std::vector<double>> ballot_;
+  std::vector<double> gain_;
+  std::vector<double> margin_;
+  std::vector<std::vector<double>> gains_;  // per feature, within the cut
+  std::vector<std::uint8_t> fresh_;         // per feature: gains_ are those of point_
+  std::vector<std::int32_t> changed_;
+};
+
+}  // namespace
+
+std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
+                            std::span<const std::int32_t> y, const verify::Budget& budget,
+                            int n_threads, verify::Watch& watch) {
+  const Ensemble ensemble(trees);
+  std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
+  const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
+  std::vector<std::unique_ptr<Descent>> searches(static_cast<std::size_t>(n_threads));
+  parallel_for(x.n_rows, n_threads, [&](std::size_t i, int thread) {
+    if (watch.stop) return;
+    auto& search = searches[static_cast<std::size_t>(thread)];
+    if (!search) search = std::make_unique<Descent>(ensemble);
+    const Ball ball(ensemble, x.row(i), budget);
+    if (search->attack(ball, y[i])) write_point(ball, search->example(), out.row(i));
+    ++watch.n_done;
+  });
+  return x_adv;
+}
+
+}  // namespace hardwood::attack

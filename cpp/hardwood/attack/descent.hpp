@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardwood/model/trees.hpp"
+#include "hardwood/types.hpp"
+#include "hardwood/verify/distance.hpp"
+#include "hardwood/verify/tree.hpp"
+
+namespace hardwood::attack {
+
+/// Our quick attack: an example near the row, not necessarily the nearest; no proof is tried.
+///
+/// The trees are cut to the leaves near the row. In the maximum norm, a ball grows from the largest
+/// radius at which the trees' best leaves, each on its own, would not suffice; at a radius the
+/// trees vote for their best leaves, and coordinate ascent inside the ball does the rest. Examples
+/// are pulled back and the radius bisected. In the norms 1 and 2 that example, and the steps with
+/// the best gain for their cost, are made cheaper one feature after the other.
+///
+/// Returns n_rows x n_features, NaN where nothing was found. Rows are independent and the work is
+/// bounded by counts, not by a clock, so threads change nothing.
+std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
+                            std::span<const std::int32_t> y, const verify::Budget& budget,
+                            int n_threads, verify::Watch& watch);
+
+}  // namespace hardwood::attack

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "hardwood/types.hpp"
+#include "hardwood/verify/tree.hpp"
+
+namespace hardwood::attack {
+
+/// How far z is from x, row by row, counted as the budget says. A row of z with a missing value
+/// where x has none is no example: infinity.
+std::vector<double> lengths(Matrix<const double> x, Matrix<const double> z,
+                            const verify::Budget& budget);
+
+}  // namespace hardwood::attack

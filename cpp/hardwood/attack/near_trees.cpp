@@ -1,0 +1,233 @@
+#include "hardwood/attack/near_trees.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace hardwood::attack {
+
+using verify::Cells;
+using verify::Ensemble;
+
+NearTrees::NearTrees(const Ensemble& ensemble)
+    : ensemble_(ensemble), trees_of_(ensemble.n_features()), neighbours_(ensemble.n_features()) {}
+
+void NearTrees::build(const verify::Ball& ball, const verify::Question& question,
+                      std::span<const Ensemble::Member> members, double radius) {
+  ball_ = &ball;
+  ball.cells_within(radius, cells_);
+  nodes_.clear();
+  trees.clear();
+  leaves.clear();
+  sides.clear();
+  for (const std::int32_t f : features) {
+    trees_of_[static_cast<std::size_t>(f)].clear();
+    neighbours_[static_cast<std::size_t>(f)].clear();
+  }
+  features.clear();
+  constant_ = ensemble_.base(question.plus) - ensemble_.base(question.minus);
+  for (const Ensemble::Member& member : members) {
+    const std::size_t first_node = nodes_.size();
+    const std::size_t first_leaf = leaves.size();
+    const std::size_t first_side = sides.size();
+    const std::int32_t root = visit(member.root, member, 0);
+    if (leaves.size() - first_leaf == 1) {
+      constant_ += leaves.back().value;
+      nodes_.resize(first_node);
+      leaves.resize(first_leaf);
+      sides.resize(first_side);
+      continue;
+    }
+    const auto tree = static_cast<std::int32_t>(trees.size());
+    trees.push_back({root, static_cast<std::int32_t>(first_leaf),
+                     static_cast<std::int32_t>(leaves.size() - first_leaf)});
+    if (features_of_.size() < trees.size()) features_of_.resize(trees.size());
+    features_of_[trees.size() - 1].clear();
+    for (std::size_t at = first_node; at < nodes_.size(); ++at) {
+      if (nodes_[at].feature == kLeaf) continue;
+      auto& of_feature = trees_of_[static_cast<std::size_t>(nodes_[at].feature)];
+      if (of_feature.empty()) features.push_back(nodes_[at].feature);
+      if (of_feature.empty() || of_feature.back() != tree) {
+        of_feature.push_back(tree);
+        features_of_[trees.size() - 1].push_back(nodes_[at].feature);
+      }
+    }
+  }
+  std::ranges::sort(features);
+}
+
+std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, double step) {
+  while (true) {
+    const Ensemble::Node& node = ensemble_.node(at);
+    if (node.feature == kLeaf) {
+      const auto first = static_cast<std::int32_t>(sides.size());
+      for (std::size_t k = 0; k < path_.size(); ++k) {
+        // A feature that was narrowed twice is written once, as it is now.
+        const auto same = [&](const Side& side) { return side.feature == path_[k].feature; };
+        if (std::any_of(path_.begin(), path_.begin() + static_cast<std::ptrdiff_t>(k), same))
+          continue;
+        sides.push_back({path_[k].feature, cells_[static_cast<std::size_t>(path_[k].feature)]});
+      }
+      nodes_.push_back({kLeaf, static_cast<std::int32_t>(leaves.size()), 0, 0});
+      leaves.push_back(
+          {value_of(node, member), step, first, static_cast<std::int32_t>(sides.size()) - first});
+      return static_cast<std::int32_t>(nodes_.size()) - 1;
+    }
+    const auto f = static_cast<std::size_t>(node.feature);
+    Cells& cells = cells_[f];
+    const bool left = cells.lo <= node.rank;
+    const bool right = cells.hi > node.rank;
+    if (left && right) {
+      const auto me = nodes_.size();
+      nodes_.push_back({node.feature, node.rank, 0, 0});
+      const Cells before = cells;
+      const bool home_left = ball_->home()[f] <= node.rank;
+      path_.push_back({node.feature, before});
+      cells.hi = node.rank;
+      const std::int32_t below =
+          visit(node.left, member, home_left ? step : std::max(step, ball_->step(f, node.rank)));
+      cells = {node.rank + 1, before.hi};
+      const std::int32_t above = visit(
+          node.right, member, home_left ? std::max(step, ball_->step(f, node.rank + 1)) : step);
+      cells = before;
+      path_.pop_back();
+      nodes_[me].left = below;
+      nodes_[me].right = above;
+      return static_cast<std::int32_t>(me);
+    }
+    const bool go_left = left || (!right && ensemble_.missing_left(at));
+    at = go_left ? node.left : node.right;
+  }
+}
+
+double NearTrees::value_of(const Ensemble::Node& leaf, const Ensemble::Member& member) const {
+  double value = 0;
+  if (member.plus >= 0) value += ensemble_.value(leaf.rank, member.plus);
+  if (member.minus >= 0) value -= ensemble_.value(leaf.rank, member.minus);
+  return value;
+}
+
+/// As `visit`, but only to note values and steps.
+void NearTrees::see(std::int32_t at, const Ensemble::Member& member, double step) {
+  while (ensemble_.node(at).feature != kLeaf) {
+    const Ensemble::Node& node = ensemble_.node(at);
+    const auto f = static_cast<std::size_t>(node.feature);
+    Cells& cells = cells_[f];
+    const bool left = cells.lo <= node.rank;
+    const bool right = cells.hi > node.rank;
+    if (left && right) {
+      const Cells before = cells;
+      const bool home_left = ball_->home()[f] <= node.rank;
+      cells.hi = node.rank;
+      see(node.left, member, home_left ? step : std::max(step, ball_->step(f, node.rank)));
+      cells = {node.rank + 1, before.hi};
+      see(node.right, member, home_left ? std::max(step, ball_->step(f, node.rank + 1)) : step);
+      cells = before;
+      return;
+    }
+    const bool go_left = left || (!right && ensemble_.missing_left(at));
+    at = go_left ? node.left : node.right;
+  }
+  events_.push_back({step, value_of(ensemble_.node(at), member)});
+}
+
+double NearTrees::plain_radius(const verify::Ball& ball, const verify::Question& question,
+                               std::span<const Ensemble::Member> members, double radius) {
+  ball_ = &ball;
+  ball.cells_within(radius, cells_);
+  events_.clear();
+  double sum = ensemble_.base(question.plus) - ensemble_.base(question.minus);
+  const auto sooner = [](const Event& a, const Event& b) { return a.step < b.step; };
+  for (const Ensemble::Member& member : members) {
+    const std::size_t before = events_.size();
+    see(member.root, member, 0);
+    const auto mine = events_.begin() + static_cast<std::ptrdiff_t>(before);
+    double best = -std::numeric_limits<double>::infinity();
+    for (auto event = mine; event != events_.end(); ++event) {
+      if (event->step == 0) best = std::max(best, event->gain);
+    }
+    sum += best;
+    const auto no_better = [&](const Event& event) { return event.gain <= best; };
+    events_.erase(std::remove_if(mine, events_.end(), no_better), events_.end());
+    if (events_.end() - mine > 1) std::sort(mine, events_.end(), sooner);
+    // What the tree's best leaf within a step adds to its best one within less.
+    auto kept = mine;
+    for (auto event = mine; event != events_.end(); ++event) {
+      if (no_better(*event)) continue;
+      const double gain = event->gain - best;
+      best = event->gain;
+      *kept++ = {event->step, gain};
+    }
+    events_.erase(kept, events_.end());
+  }
+  std::ranges::sort(events_, sooner);
+  double needed = 0;
+  for (std::size_t k = 0; sum < 0; ++k) {
+    if (k == events_.size()) return std::numeric_limits<double>::infinity();
+    sum += events_[k].gain;
+    needed = events_[k].step;
+  }
+  return needed;
+}
+
+const std::vector<std::int32_t>& NearTrees::neighbours(std::size_t feature) {
+  std::vector<std::int32_t>& found = neighbours_[feature];
+  if (!found.empty()) return found;
+  for (const std::int32_t tree : trees_of_[feature]) {
+    for (const std::int32_t f : features_of_[static_cast<std::size_t>(tree)]) found.push_back(f);
+  }
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+double NearTrees::value(std::span<const std::int32_t> point) const {
+  double sum = constant_;
+  for (const Tree& tree : trees) {
+    std::int32_t at = tree.root;
+    while (nodes_[static_cast<std::size_t>(at)].feature != kLeaf) {
+      const Node& node = nodes_[static_cast<std::size_t>(at)];
+      at = point[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
+    }
+    sum += leaves[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(at)].rank)].value;
+  }
+  return sum;
+}
+
+void NearTrees::gains(std::size_t feature, std::span<const std::int32_t> point, Cells cells,
+                      std::vector<double>& out) const {
+  out.assign(static_cast<std::size_t>(cells.hi - cells.lo + 2), 0);
+  for (const std::int32_t tree : trees_of_[feature]) {
+    add_gains(trees[static_cast<std::size_t>(tree)].root, static_cast<std::int32_t>(feature), point,
+              cells, cells.lo, out);
+  }
+  for (std::size_t c = 1; c < out.size(); ++c) out[c] += out[c - 1];
+  out.pop_back();
+}
+
+/// Differences from one cell to the next; `gains` adds them up.
+void NearTrees::add_gains(std::int32_t at, std::int32_t feature,
+                          std::span<const std::int32_t> point, Cells cells, std::int32_t first,
+                          std::vector<double>& out) const {
+  while (true) {
+    const Node& node = nodes_[static_cast<std::size_t>(at)];
+    if (node.feature == kLeaf) {
+      const double value = leaves[static_cast<std::size_t>(node.rank)].value;
+      out[static_cast<std::size_t>(cells.lo - first)] += value;
+      out[static_cast<std::size_t>(cells.hi - first) + 1] -= value;
+      return;
+    }
+    if (node.feature != feature) {
+      at = point[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
+    } else if (cells.hi <= node.rank) {
+      at = node.left;
+    } else if (cells.lo > node.rank) {
+      at = node.right;
+    } else {
+      add_gains(node.left, feature, point, {cells.lo, node.rank}, first, out);
+      cells.lo = node.rank + 1;
+      at = node.right;
+    }
+  }
+}
+
+}  // namespace hardwood::attack

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardwood/verify/ensemble.hpp"
+
+namespace hardwood::attack {
+
+/// The leaves near a row, for one question: trees without the branches that no step of at most
+/// `radius` reaches, trees with one leaf left added up.
+///
+/// Values are doubles, summed in any order: a guide for attacks, whose examples are replayed.
+class NearTrees {
+ public:
+  struct Node {
+    std::int32_t feature;  ///< kLeaf for leaves
+    std::int32_t rank;     ///< left when cell <= rank; a leaf: its position in `leaves`
+    std::int32_t left;
+    std::int32_t right;
+  };
+  struct Leaf {
+    double value;  ///< plus - minus
+    double step;   ///< the largest step on the way into its box
+    std::int32_t box;
+    std::int32_t n_box;
+  };
+  struct Side {  ///< of a leaf's box
+    std::int32_t feature;
+    verify::Cells cells;
+  };
+  struct Tree {
+    std::int32_t root;
+    std::int32_t leaf;  ///< the first of its leaves
+    std::int32_t n_leaves;
+  };
+
+  explicit NearTrees(const verify::Ensemble& ensemble);
+
+  void build(const verify::Ball& ball, const verify::Question& question,
+             std::span<const verify::Ensemble::Member> members, double radius);
+
+  /// The smallest radius at which the trees' best leaves, each on its own, reach a value of 0;
+  /// infinity if that is beyond `radius`. Forgets the trees.
+  double plain_radius(const verify::Ball& ball, const verify::Question& question,
+                      std::span<const verify::Ensemble::Member> members, double radius);
+
+  /// The cells of a feature that the radius of the last `build` reaches.
+  verify::Cells cells(std::size_t feature) const { return cells_[feature]; }
+  /// Features that share a tree with one; each once, itself included.
+  const std::vector<std::int32_t>& neighbours(std::size_t feature);
+  double value(std::span<const std::int32_t> point) const;
+  /// out[c - cells.lo]: the value of the trees on a feature together, if its cell were c.
+  void gains(std::size_t feature, std::span<const std::int32_t> point, verify::Cells cells,
+             std::vector<double>& out) const;
+
+  std::vector<Tree> trees;
+  std::vector<Leaf> leaves;
+  std::vector<Side> sides;
+  std::vector<std::int32_t> features;  ///< that some tree still splits on
+
+ private:
+  struct Event {
+    double step;
+    double gain;
+  };
+
+  std::int32_t visit(std::int32_t at, const verify::Ensemble::Member& member, double step);
+  void see(std::int32_t at, const verify::Ensemble::Member& member, double step);
+  double value_of(const verify::Ensemble::Node& leaf, const verify::Ensemble::Member& member) const;
+  void add_gains(std::int32_t at, std::int32_t feature, std::span<const std::int32_t> point,
+                 verify::Cells cells, std::int32_t first, std::vector<double>& out) const;
+
+  const verify::Ensemble& ensemble_;
+  const verify::Ball* ball_ = nullptr;
+  double constant_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<verify::Cells> cells_;                 // of the ball, narrowed while walking down
+  std::vector<Side> path_;                           // features narrowed, and their cells before
+  std::vector<std::vector<std::int32_t>> trees_of_;  // per feature
+  std::vector<Event> events_;
+  std::vector<std::vector<std::int32_t>> features_of_;  // per tree
+  std::vector<std::vector<std::int32_t>> neighbours_;   // per feature, empty until asked for
+};
+
+}  // namespace hardwood::attack

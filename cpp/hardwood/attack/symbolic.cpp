@@ -1,0 +1,94 @@
+#include "hardwood/attack/symbolic.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "hardwood/attack/one_change.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::attack {
+namespace {
+
+using verify::Ball;
+using verify::Ensemble;
+using verify::Question;
+
+constexpr double kNoise = 1e-12;
+
+class Symbolic {
+ public:
+  explicit Symbolic(const Ensemble& ensemble) : ensemble_(ensemble), changes_(ensemble) {}
+
+  bool attack(const Ball& ball, std::int32_t y, std::vector<std::int32_t>& point) {
+    point.assign(ball.home().begin(), ball.home().end());
+    double before = std::numeric_limits<double>::lowest();
+    while (!changes_.fools(point, y)) {
+      const Move move = best_move(ball, y, point);
+      // Every move lifts the best rival by more than rounding, so no point comes twice.
+      if (!(move.lead > before + kNoise * (1 + std::abs(before)))) return false;
+      before = move.lead;
+      point[move.feature] = move.cell;
+    }
+    for (std::size_t f = 0; f < point.size(); ++f) {
+      const std::int32_t cell = point[f];
+      if (cell == ball.home()[f]) continue;
+      point[f] = ball.home()[f];
+      if (!changes_.fools(point, y)) point[f] = cell;
+    }
+    return true;
+  }
+
+ private:
+  struct Move {
+    double lead = -std::numeric_limits<double>::infinity();
+    double step = 0;
+    std::size_t feature = 0;
+    std::int32_t cell = 0;
+  };
+
+  Move best_move(const Ball& ball, std::int32_t y, const std::vector<std::int32_t>& point) {
+    Move best;
+    for (const Question& question : ensemble_.questions(y)) {
+      const double lead = changes_.read(question, point);
+      for (std::size_t f = 0; f < point.size(); ++f) {
+        if (point[f] == verify::kMissing) continue;
+        const std::span<const double> gain = changes_.gain(f);
+        for (std::size_t c = 0; c < gain.size(); ++c) {
+          const auto cell = static_cast<std::int32_t>(c);
+          const double step = ball.step(f, cell);
+          if (step == std::numeric_limits<double>::infinity() || cell == point[f]) continue;
+          const Move move{lead + gain[c], step, f, cell};
+          if (move.lead > best.lead || (move.lead == best.lead && move.step < best.step)) {
+            best = move;
+          }
+        }
+      }
+    }
+    return best;
+  }
+
+  const Ensemble& ensemble_;
+  OneChange changes_;
+};
+
+}  // namespace
+
+std::vector<double> symbolic(const model::Trees& trees, Matrix<const double> x,
+                             std::span<const std::int32_t> y, const verify::Budget& budget,
+                             int n_threads) {
+  const Ensemble ensemble(trees);
+  std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
+  const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
+  std::vector<std::unique_ptr<Symbolic>> searches(static_cast<std::size_t>(n_threads));
+  parallel_for(x.n_rows, n_threads, [&](std::size_t i, int thread) {
+    auto& search = searches[static_cast<std::size_t>(thread)];
+    if (!search) search = std::make_unique<Symbolic>(ensemble);
+    const Ball ball(ensemble, x.row(i), budget);
+    std::vector<std::int32_t> point;
+    if (search->attack(ball, y[i], point)) write_point(ball, point, out.row(i));
+  });
+  return x_adv;
+}
+
+}  // namespace hardwood::attack

@@ -1,0 +1,1 @@
+"""Attacks: how a row is changed so that the model errs."""

@@ -1,0 +1,36 @@
+"""The exact engines as attacks: nobody finds anything nearer."""
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood.attack import descent
+from hardwood.attack.target import Attempt, Target
+from hardwood.verify import ensemble, milp, tree
+from hardwood.verify.ensemble import Effort, Found
+
+
+def attack(target: Target, effort: Effort) -> Attempt:
+    """Take the nearest leaf of one tree, or the nearest example of an ensemble."""
+    problem = target.white_box
+    if problem.trees.n_trees == 1:
+        distance, X_adv = tree.nearest(problem, target.norm, target.reach)
+        return Attempt(X_adv, "tree", distance)
+    found = ensemble.nearest(problem, target.norm, target.reach, effort)
+    undecided = np.flatnonzero(found.lower < found.upper)
+    if len(undecided) and target.norm != 0:
+        _replace_farther(found, undecided, target)
+    return Attempt(found.X_adv, "exact", found.lower)
+
+
+def _replace_farther(found: Found, row: npt.NDArray[np.int64], target: Target) -> None:
+    """Where the search was stopped, the quick attack may have something nearer."""
+    some = target.rows(row)
+    X_adv = descent.attack(some, Effort()).X_adv
+    nearer = some.lengths(X_adv) < found.upper[row]
+    found.X_adv[row[nearer]] = X_adv[nearer]
+
+
+def kantchelian(target: Target, effort: Effort) -> Attempt:
+    """Ask a solver of mixed-integer programs, as Kantchelian et al. (2016) did."""
+    found = milp.nearest(target.white_box, target.norm, target.reach, effort)
+    return Attempt(found.X_adv, "kantchelian", found.lower)

@@ -1,0 +1,237 @@
+"""Examples that fool a model: one door for all attacks."""
+
+import time
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _check, _core
+from hardwood._check import FloatArray
+from hardwood.attack import cheng, descent, exact, papernot, symbolic
+from hardwood.attack.cheng import ChengSettings
+from hardwood.attack.result import AttackResult
+from hardwood.attack.target import Attempt, BoolArray, Target, open_target
+from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
+from hardwood.verify.ensemble import Effort, Progress
+from hardwood.verify.problem import Problem
+
+Method = Literal["auto", "exact", "papernot", "kantchelian", "symbolic", "cheng", "descent"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+_PATIENCE = 60.0  # seconds
+# What the exact engine takes for a row and a leaf of the model, roughly: its tail is long.
+_SECONDS_A_LEAF: dict[Norm, float] = {"inf": 1e-6, 1: 1e-5, 2: 1e-5, 0: 1e-5}
+
+
+def find_adversarial(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    method: Method = "auto",
+    norm: Any = "inf",
+    threat: Threat | None = None,
+    settings: ChengSettings | None = None,
+    X_train: Any = None,
+    y_train: Any = None,
+    random_state: Any = None,
+    time_limit: float | None = None,
+    total_time_limit: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> AttackResult:
+    """Attack a model: change each rightly classified row as little as possible, until it errs.
+
+    Parameters
+    ----------
+    model : object
+        Anything that `load_model` reads; for "cheng" any classifier with a ``predict``.
+    X : array-like of shape (n_samples, n_features)
+        Rows. A missing value (NaN) is not moved.
+    y : array-like of shape (n_samples,)
+        True labels. Rows that the model gets wrong are not attacked.
+    method : str, default="auto"
+        - "auto": "exact" for a single tree, and for an ensemble where the number of leaves, rows
+          and threads lets expect it within `total_time_limit` (60 seconds if None); else "descent",
+          or "symbolic" with norm 0.
+        - "exact": the nearest leaf of a single tree, or the search of `minimal_distance`.
+        - "papernot": single trees; the leaf of another label that is the fewest branches away.
+        - "kantchelian": a mixed-integer program for each row and rival label, solved by HiGHS.
+          Exact in every norm, up to the solver's tolerances of about 1e-6, and slow.
+        - "cheng": a black box; asks only for labels of chosen points, norms "inf" and 2.
+        - "descent": our quick one, for norms "inf", 1 and 2: trees vote for their best leaves in a
+          ball around the row, coordinate ascent does the rest, and the ball shrinks.
+          Microseconds to milliseconds a row, typically 1 % above the smallest change in the
+          maximum norm and some more in the others.
+        - "symbolic": one best change of a single feature after the other; quick, for norm 0.
+    norm : {"inf", 1, 2, 0}, default="inf"
+        How a change is measured.
+    threat : Threat or None, default=None
+        What the adversary may do: directions, valid range, fixed features, and how far: only
+        examples within its ``eps`` count. Its norm must be `norm`. None: anything, any distance.
+    settings : ChengSettings or None, default=None
+        For "cheng"; None means the defaults.
+    X_train, y_train : array-like or None, default=None
+        Rows and their labels, towards which "cheng" looks first; None means the attacked rows
+        themselves.
+    random_state : int, Generator or None, default=None
+        Seed of "cheng"; the other attacks draw nothing.
+    time_limit : float or None, default=None
+        Seconds for each row, in "exact" and "kantchelian" (there: for each program).
+    total_time_limit : float or None, default=None
+        Seconds for all rows together, in "exact"; "auto" chooses by it.
+    n_jobs : int or None, default=None
+        Number of threads, over rows; -1 means all cores. The answers do not depend on it.
+    progress : callable or None, default=None
+        Called about 20 times a second with the number of rows that are done, how many of these are
+        undecided, and the number of all rows.
+
+    Returns
+    -------
+    AttackResult
+        Examples and their distances; ``method`` names the attack that ran.
+
+    Notes
+    -----
+    Every example is replayed through the model before it counts: a fitted classifier through its
+    own ``predict``, a file or `Trees` through `Trees.predict_class`.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = minmax_scale(X)
+    >>> model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X[:400], y[:400])
+    >>> attack = hw.find_adversarial(model, X[400:], y[400:])
+    >>> attack.method, int(attack.success.sum()), round(attack.mean_distance, 3)
+    ('exact', 161, 0.084)
+    """
+    start = time.perf_counter()
+    norm = check_norm(norm)
+    if method not in METHODS:
+        named = ", ".join(f'"{name}"' for name in METHODS)
+        raise ValueError(f"method must be one of {named}, got method={method!r}.")
+    effort = Effort(time_limit, total_time_limit, progress)
+    limited = threat is not None
+    threat = as_threat(1, threat, norm)
+    if threat.norm != norm:
+        raise ValueError(
+            f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
+        )
+    if settings is not None and (method != "cheng" or not isinstance(settings, ChengSettings)):
+        raise ValueError(
+            f'settings must be a ChengSettings, with method="cheng"; got method={method!r} and '
+            f"settings={settings!r}."
+        )
+    target, ball, names = _target(model, X, y, norm, threat, n_jobs, method == "cheng")
+    pool = _pool(target, names, X_train, y_train)
+    wrong = target.fooled(target.X, np.arange(len(target.X)))
+    right = np.flatnonzero(~wrong)
+    attacked = target.rows(right)
+    if len(right) == 0:
+        attempt = Attempt(np.empty_like(attacked.X), method)
+    elif method == "cheng":
+        rng = np.random.default_rng(random_state)
+        attempt = cheng.attack(attacked, settings or ChengSettings(), effort, pool, rng)
+    else:
+        attempt = _run(attacked, method, effort)
+    X_adv, distance = _judge(attacked, attempt, ball if limited else None)
+    target.n_queries[right] += attacked.n_queries
+    result = AttackResult(
+        X_adv=target.X.copy(),
+        distance=np.zeros(len(wrong)),
+        success=np.zeros(len(wrong), dtype=bool),
+        status=np.where(wrong, "misclassified", "survived"),
+        lower=np.zeros(len(wrong)),
+        n_queries=target.n_queries,
+        seconds=time.perf_counter() - start,
+        method=attempt.method,
+        norm=norm,
+        feature_names=names,
+    )
+    result.X_adv[right] = X_adv
+    result.distance[right] = distance
+    result.success[right] = np.isfinite(distance)
+    result.status[result.success] = "fooled"
+    if attempt.lower is not None:
+        result.lower[right] = attempt.lower
+    return result
+
+
+def _target(
+    model: Any, X: Any, y: Any, norm: Norm, threat: Threat, n_jobs: int | None, black_box: bool
+) -> tuple[Target, Reach, list[str] | None]:
+    predict, table, label, trees, names = open_target(model, X, y, black_box, n_jobs)
+    threads = _check.thread_count(n_jobs)
+    problem = None
+    if trees is not None:
+        position = _check.labels(y, trees.classes, trees.n_classes, len(table))
+        problem = Problem(trees, table, position, threads)
+    ball = threat.reach(table.shape[1], names)
+    return Target(predict, table, label, norm, ball.without_radius(), problem, threads), ball, names
+
+
+def _pool(
+    target: Target, names: list[str] | None, X_train: Any, y_train: Any
+) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Rows and their labels, to look towards."""
+    if (X_train is None) != (y_train is None):
+        raise ValueError("X_train and y_train belong together; pass both or none.")
+    if X_train is None:
+        return target.X, target.y
+    table = _check.rows(X_train, target.X.shape[1], names)
+    label = np.asarray(y_train)
+    if label.shape != (len(table),):
+        raise ValueError(
+            f"y_train has shape {label.shape} but X_train has {len(table)} rows; pass one label "
+            f"per row."
+        )
+    return table, label
+
+
+def _run(target: Target, method: Method, effort: Effort) -> Attempt:
+    if method == "auto":
+        method = _choose(target, effort)
+    if method == "papernot":
+        return papernot.attack(target)
+    if method == "symbolic":
+        return symbolic.attack(target)
+    if method == "descent":
+        return descent.attack(target, effort)
+    if method == "kantchelian":
+        return exact.kantchelian(target, effort)
+    return exact.attack(target, effort)
+
+
+def _choose(target: Target, effort: Effort) -> Method:
+    trees = target.white_box.trees
+    seconds = len(target.X) * trees.n_leaves * _SECONDS_A_LEAF[target.norm] / target.n_threads
+    if trees.n_trees == 1 or seconds <= (effort.total_time_limit or _PATIENCE):
+        return "exact"
+    return "symbolic" if target.norm == 0 else "descent"
+
+
+def _judge(target: Target, attempt: Attempt, ball: Reach | None) -> tuple[FloatArray, FloatArray]:
+    """Measure the examples and replay them; what fools nobody or leaves the ball is no example."""
+    X_adv = np.array(attempt.X_adv)
+    distance = target.lengths(X_adv)
+    good = np.isfinite(distance)
+    if ball is not None:
+        good &= _inside(target, X_adv, distance, ball)
+    row = np.flatnonzero(good)
+    good[row] = target.fooled(X_adv[row], row)
+    X_adv[~good], distance[~good] = np.nan, np.inf
+    return X_adv, distance
+
+
+def _inside(target: Target, X_adv: FloatArray, distance: FloatArray, ball: Reach) -> BoolArray:
+    if target.norm != "inf":
+        within: BoolArray = distance <= ball.radius
+        return within
+    low, high = (np.asarray(end) for end in _core.ball_ends(target.X, ball.limits))
+    outside: BoolArray = np.any((X_adv < low) | (X_adv > high), axis=1)
+    return ~outside
