@@ -116,7 +116,7 @@ def exact_distance(
         "upper": _mean(found.upper[right]),
     }
     if norm == "inf" and right.any():
-        answer["error"] = float(found.upper[right].std() / np.sqrt(right.sum()))
+        answer["error"] = _standard_error(found.upper[right])
     return answer
 
 
@@ -146,7 +146,7 @@ def _distances(cell: Cell, data: Dataset) -> dict[str, Any]:
         answer[method] = {
             "n": len(distance),
             "mean": _mean(distance),
-            "error": float(distance.std() / np.sqrt(max(len(distance), 1))),
+            "error": _standard_error(distance),
             "queries": float(found.n_queries.mean()) if len(X) else 0.0,
         }
     return answer
@@ -219,3 +219,10 @@ def _mean(values: Any) -> float | None:
     """The mean; None where it is not a number that JSON knows."""
     mean = float(np.mean(values)) if len(values) else np.inf
     return mean if np.isfinite(mean) else None
+
+
+def _standard_error(values: Any) -> float | None:
+    """Of the mean; None where there is none."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return None
+    return float(values.std(ddof=1) / np.sqrt(len(values)))

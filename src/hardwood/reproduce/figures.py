@@ -54,27 +54,37 @@ def toy_numbers() -> dict[str, tuple[float, float]]:
 
 
 def _toy(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
-    figure = new_figure(9, 4.2)
+    figure = new_figure(11, 3.2)
     axes = figure.subplots(1, 2, sharey=True)
     for ax, (name, (clean, certified)), eps in zip(
         axes, toy_numbers().items(), (0.0, TOY_EPS), strict=True
     ):
-        stump = hw.RobustDecisionTreeClassifier(eps=eps, max_depth=1).fit(TOY_X, TOY_Y)
-        plot_boundaries({name: stump}, TOY_X, TOY_Y, axes=[ax])
-        for x in TOY_X:
-            corner = x - TOY_EPS
-            ball = _rectangle(corner, 2 * TOY_EPS)
-            ax.add_patch(ball)
+        trees = hw.RobustDecisionTreeClassifier(eps=eps, max_depth=1).fit(TOY_X, TOY_Y).trees_
+        line = ax.axvline if trees.feature[0] == 0 else ax.axhline
+        line(trees.threshold[0], color="0.2", lw=1.5, ls="--")
+        for label, color in enumerate(("tab:blue", "tab:red")):
+            points = TOY_X[label == TOY_Y]
+            ax.scatter(*points.T, s=45, color=color, label=f"class {label}", zorder=3)
+            for x in points:
+                ax.add_patch(_square(x, TOY_EPS, color))
+        ax.set_title(f"{name} split: accuracy {clean:.1f}, attacked {certified:.1f}")
+        ax.set_xlabel("first feature")
+        ax.set_aspect("equal")
         ax.set_xlim(-0.05, 1.05)
         ax.set_ylim(0.25, 0.75)
-        ax.set_title(f"{name} split: accuracy {clean:.1f}, attacked {certified:.1f}")
+    axes[0].set_ylabel("second feature")
+    axes[0].legend(loc="upper left", fontsize=8)
     return figure
 
 
-def _rectangle(corner: Any, size: float) -> Any:
+def _square(center: Any, radius: float, color: str) -> Any:
+    """The ball around a point."""
     from matplotlib.patches import Rectangle
 
-    return Rectangle(tuple(corner), size, size, fill=False, edgecolor="0.35", lw=0.8)
+    corner = tuple(center - radius)
+    return Rectangle(
+        corner, 2 * radius, 2 * radius, facecolor=color, edgecolor=color, alpha=0.18, lw=1
+    )
 
 
 def _boundaries(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
@@ -169,13 +179,13 @@ def _images(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
     sets, n_rows = settings["sets"], settings["rows"]
     figure = new_figure(1.75 * 3 * len(sets), 2.05 * n_rows)
     axes = figure.subplots(n_rows, 3 * len(sets))
-    for k, name in enumerate(sets):
+    for at_set, name in enumerate(sets):
         data = hw.datasets.load(name)
         names = _CLASSES.get(name, [str(c) for c in range(data.n_classes)])
         models = {}
         for cell in read_table("table3", quick).cells:
             if cell.name == name:
-                changes = {key: settings[key] for key in ("trees", "train_rows") if key in settings}
+                changes = {k: v for k, v in settings.items() if k in ("trees", "train_rows")}
                 cell = Cell("images", name, cell.training, {**cell.settings, **changes})
                 models[cell.training] = train(cell, data)
         labels = [model.predict(data.X_test) for model in models.values()]
@@ -183,7 +193,7 @@ def _images(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
         rows = right[np.linspace(0, len(right) - 1, n_rows).astype(int)]
         for at, row in enumerate(rows):
             x, y = data.X_test[row : row + 1], data.y_test[row : row + 1]
-            line = axes[at, 3 * k : 3 * k + 3]
+            line = axes[at, 3 * at_set : 3 * at_set + 3]
             _show(line[0], x, f"predicted {names[y[0]]}")
             for ax, (training, model) in zip(line[1:], models.items(), strict=True):
                 found = hw.minimal_distance(model, x, y, time_limit=settings["seconds_a_row"])

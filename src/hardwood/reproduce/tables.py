@@ -46,13 +46,15 @@ def _distances(table: Table, out: Path) -> str:
 def _over_trees(table: Table, out: Path) -> str:
     sections = []
     for one in table.sets:
-        answers = {c.training: known(c, out) for c in _cells_of(table, one["name"])}
-        if None in answers.values():
+        results = {c.training: known(c, out) for c in _cells_of(table, one["name"])}
+        answers = {training: r["answer"] for training, r in results.items() if r is not None}
+        if not {"natural", "paper"} <= answers.keys():
             continue
         head = ["trees", "accuracy, robust", "accuracy, natural", "distance, robust"]
         lines = [[*head, "distance, natural"], ["---"] * 5]
-        both = [answers["paper"]["answer"]["rows"], answers["natural"]["answer"]["rows"]]
-        for robust, natural in zip(*both, strict=True):
+        for robust, natural in zip(
+            answers["paper"]["rows"], answers["natural"]["rows"], strict=True
+        ):
             k = one["trees"].index(robust["trees"])
             lines.append(
                 [
@@ -113,7 +115,8 @@ def value_of(column: str, answer: dict[str, Any]) -> tuple[float | None, str]:
     if found is None or isinstance(found, float):
         return found, ""
     if "mean" in found:  # an attack
-        return found["mean"], f" ± {found['error']:.3f}"
+        error = found["error"]
+        return found["mean"], "" if error is None else f" ± {error:.3f}"
     if found["settled"] < found["n"]:  # the clock left rows open
         low = "?" if found["lower"] is None else _number(found["lower"])
         return found["upper"], f" (at least {low}; {found['n'] - found['settled']} rows open)"
