@@ -145,4 +145,5 @@ def test_threads_do_not_change_examples(case, norm):
     for method in ("descent", "symbolic"):
         one = attack(case, method, norm, n_jobs=1)
         for n_jobs in (2, 5):
-            np.testing.assert_array_equal(one.X_adv, attack(case, method, norm, n_jobs=n_jobs).X_adv)
+            more = attack(case, method, norm, n_jobs=n_jobs)
+            np.testing.assert_array_equal(one.X_adv, more.X_adv)

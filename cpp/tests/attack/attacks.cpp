@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kFeatures = 4;
 constexpr std::size_t kRows = 60;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const Case examples_fool{
     "attack: examples change the label, none is nearer than the nearest, threads change nothing",
@@ -32,10 +33,10 @@ const Case examples_fool{
         std::vector<std::int32_t> y;
         for (const double margin : predictor->margin(rows, 1)) y.push_back(margin > 0);
         for (const auto norm : {verify::Norm::kInf, verify::Norm::kOne, verify::Norm::kTwo}) {
-          const verify::Budget budget{norm, 1e300, reach, scale, scale};
+          const verify::Budget budget{norm, kInfinity, reach, scale, scale};
           verify::Watch watch;
           const auto truth =
-              verify::nearest_in_ensemble(trees, rows, y, budget, {1e300, 1e300, 1}, watch);
+              verify::nearest_in_ensemble(trees, rows, y, budget, {kInfinity, kInfinity, 1}, watch);
           const auto try_out = [&](const auto& attack) {
             const std::vector<double> found = attack(1);
             const Matrix<const double> x_adv{found.data(), kRows, kFeatures};
@@ -44,7 +45,8 @@ const Case examples_fool{
             for (std::size_t i = 0; i < kRows; ++i) {
               // A row of missing values only is its own distance from a row that was not found.
               const auto values = x_adv.row(i);
-              if (std::all_of(values.begin(), values.end(), [](double v) { return std::isnan(v); })) {
+              if (std::all_of(values.begin(), values.end(),
+                              [](double v) { return std::isnan(v); })) {
                 continue;
               }
               check((margin[i] > 0) != (y[i] == 1), "the example must change the label");
