@@ -1,7 +1,7 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cpp test-python lint format bench table2 docs sanitize fuzz clean
+.PHONY: help build demo test test-cpp test-python lint format bench bench-attacks table2 docs sanitize fuzz clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -64,6 +64,9 @@ format: $(VENV)/.lint-tools ## Format Python and C++
 
 bench: build ## Times against scikit-learn's; fails when a target is missed
 	$(BIN)/python benchmarks/tree.py
+
+bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the paper and ART; HARDWOOD_DATA names the data
+	$(BIN)/python benchmarks/attacks.py
 
 table2: build ## The paper's Table 2 beside ours; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/table2.py
