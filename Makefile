@@ -1,7 +1,8 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cpp test-python lint format bench bench-boosting table2 inner docs sanitize fuzz clean
+.PHONY: help build demo test test-cpp test-python lint format bench bench-boosting table2 inner \
+        docs sanitize fuzz clean bench-attacks
 
 PYTHON ?= python3
 VENV   := .venv
@@ -70,6 +71,9 @@ bench-boosting: build $(VENV)/.bench-tools ## Boosting against XGBoost and Light
 
 inner: build ## Robust accuracy of inner="paper" and "exact"; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/inner.py
+
+bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the paper and ART; HARDWOOD_DATA names the data
+	$(BIN)/python benchmarks/attacks.py
 
 table2: build ## The paper's Table 2 beside ours; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/table2.py

@@ -40,6 +40,7 @@ class Descent {
     ball_ = &ball;
     y_ = y;
     upper_ = kInfinity;
+    example_of_ = nullptr;
     point_.assign(ball.home().begin(), ball.home().end());
     const std::vector<Question> questions = ensemble_.questions(y);
     for (const Question& question : questions) {
@@ -68,6 +69,7 @@ class Descent {
  private:
   void nearest(const Question& question, std::span<const Ensemble::Member> members) {
     const double bar = ball_->norm() == Norm::kInf ? ball_->step_below(upper_) : kInfinity;
+    if (bar < 0) return;  // no threshold is nearer than the example
     const double plain = plain_radius(question, members, bar);
     if (plain == kInfinity) return;
     double cut = -1;
@@ -277,9 +279,10 @@ class Descent {
     if (upper_ == kInfinity || example_of_ != &question) return;
     changed_.clear();
     for (const std::int32_t f : near_.features) {
-      if (example_[static_cast<std::size_t>(f)] != ball_->home()[static_cast<std::size_t>(f)]) {
-        changed_.push_back(f);
-      }
+      const std::int32_t cell = example_[static_cast<std::size_t>(f)];
+      const Cells cells = near_.cells(static_cast<std::size_t>(f));
+      if (cell < cells.lo || cell > cells.hi) return;  // one step, as long as the whole
+      if (cell != ball_->home()[static_cast<std::size_t>(f)]) changed_.push_back(f);
     }
     int trades = 0;
     for (std::size_t k = 0; k < changed_.size() && trades < kTrades; ++k, ++trades) {

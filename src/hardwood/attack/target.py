@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from hardwood import _check, _core
 from hardwood._check import FloatArray
-from hardwood.errors import UnsupportedModelError
 from hardwood.model.load import open_model
 from hardwood.model.trees import Trees
 from hardwood.threat import Norm, Reach
@@ -119,10 +118,6 @@ def _readable(model: Any) -> bool:
 def _without_trees(
     model: Any, X: Any, y: Any
 ) -> tuple[Callable[[FloatArray], Labels], FloatArray, Labels, None, list[str] | None]:
-    if not callable(getattr(model, "predict", None)):
-        raise UnsupportedModelError(
-            f"A black-box attack needs a model with a predict method, got {type(model).__name__}."
-        )
     names = _check.column_names(X)
     n_features = getattr(model, "n_features_in_", None)
     table = _check.rows(X, _check.as_table(X).shape[1] if n_features is None else n_features, names)

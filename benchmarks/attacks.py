@@ -1,0 +1,308 @@
+"""The attacks beside the truth, beside the paper and beside a peer, in one run.
+
+Cheng's attack on natural and robust models: its mean l_inf beside the exact one and the paper's,
+questions and rows a second; the adversarial-robustness-toolbox (ART), asking one point at a time,
+on the same model. Our quick attack against the exact engine: excess and speed, and 10,000 rows in
+one call. Adversarial training beside natural and robust training. Needs HARDWOOD_DATA; models are
+trained once and kept under build/bench/attacks. Exits with 1 when a target is missed.
+"""
+
+import os
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# One thread in the libraries below numpy; must be set before they load.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.preprocessing import minmax_scale
+
+import hardwood as hw
+
+SEED = 20190613
+CACHE = Path("build/bench/attacks")
+Rows = tuple[np.ndarray, np.ndarray]
+
+missed: list[str] = []
+
+
+def target(text: str, kept: bool) -> None:
+    print(f"  {'kept  ' if kept else 'MISSED'}  {text}", flush=True)
+    if not kept:
+        missed.append(text)
+
+
+# --- data and models ------------------------------------------------------------------------------
+
+
+def load_data(name: str) -> tuple[Rows, Rows]:
+    """Training rows and test rows."""
+    if name == "sklearn":
+        X, y = load_breast_cancer(return_X_y=True)
+        order = np.random.default_rng(SEED).permutation(len(X))
+        X, y = minmax_scale(X)[order], y[order]
+        return (X[:400], y[:400]), (X[400:], y[400:])
+    if name == "table28":
+        shape = {"n_informative": 16, "n_redundant": 4, "n_clusters_per_class": 8}
+        X, y = make_classification(
+            205_000, n_features=28, class_sep=0.7, random_state=SEED, **shape
+        )
+        X = minmax_scale(X)
+        return (X[:200_000], y[:200_000]), (X[200_000:], y[200_000:])
+    archive = "mnist" if name == "mnist26" else name
+    with np.load(Path(os.environ["HARDWOOD_DATA"]) / f"{archive}.npz") as file:
+        rows = [(file[f"X_{part}"], file[f"y_{part}"].astype(int)) for part in ("train", "test")]
+    if name == "mnist26":
+        some = [np.isin(y, (2, 6)) for _, y in rows]
+        rows = [
+            (X[s].reshape(s.sum(), -1) / 255.0, (y[s] == 6).astype(int))
+            for (X, y), s in zip(rows, some, strict=True)
+        ]
+    return rows[0], rows[1]
+
+
+@dataclass(frozen=True)
+class Model:
+    """How a model is trained; eps = 0 is a natural one."""
+
+    data: str
+    n_estimators: int
+    max_depth: int
+    learning_rate: float
+    eps: float = 0.0
+    min_split_gain: float = 0.0
+
+    def new(self) -> hw.RobustGradientBoostingClassifier:
+        return hw.RobustGradientBoostingClassifier(
+            eps=self.eps,
+            n_estimators=self.n_estimators,
+            max_depth=self.max_depth,
+            learning_rate=self.learning_rate,
+            min_split_gain=self.min_split_gain,
+            n_jobs=-1,
+            random_state=0,
+        )
+
+    def trees(self) -> hw.Trees:
+        """The model, from the cache if it is there."""
+        path = CACHE / f"{self.data}-{self.n_estimators}-{self.max_depth}-{self.eps}.json"
+        if not path.exists():
+            CACHE.mkdir(parents=True, exist_ok=True)
+            self.new().fit(*load_data(self.data)[0]).save_model(path)
+        return hw.load_model(path)
+
+
+def right_rows(trees: hw.Trees, rows: Rows, n_rows: int) -> Rows:
+    """Some rows that the model gets right."""
+    right = np.flatnonzero(trees.predict_class(rows[0]) == rows[1])
+    some = right[np.linspace(0, len(right) - 1, min(n_rows, len(right))).astype(int)]
+    return np.ascontiguousarray(rows[0][some]), rows[1][some]
+
+
+# --- the quick attack -----------------------------------------------------------------------------
+
+QUICK = (
+    (Model("sklearn", 60, 6, 0.1), 160, None),
+    (Model("ijcnn1", 60, 8, 0.3, min_split_gain=1), 200, None),
+    (Model("mnist26", 1000, 4, 0.02), 100, 3.0),
+    (Model("mnist26", 1000, 6, 0.01, eps=0.3), 100, 3.0),
+    (Model("table28", 300, 8, 0.2, min_split_gain=1), 60, 3.0),
+)
+
+
+def measure_quick() -> None:
+    print("\nOur quick attack against the exact engine, one thread, processor time a row")
+    for model, n_rows, faster in QUICK:
+        trees = model.trees()
+        X, y = right_rows(trees, load_data(model.data)[1], n_rows)
+        for norm in ("inf", 2, 1):
+            some = slice(None) if norm == "inf" else slice(None, None, 10)
+            begin = time.process_time()
+            exact = hw.minimal_distance(trees, X[some], y[some], norm=norm, time_limit=5)
+            middle = time.process_time()
+            found = hw.find_adversarial(trees, X[some], y[some], norm=norm, method="descent")
+            end = time.process_time()
+            share = found.distance.mean() / exact.upper.mean() - 1
+            times = (middle - begin) / (end - middle)
+            name = f"{model.data} {model.n_estimators}x{model.max_depth} eps={model.eps}, l{norm}"
+            print(
+                f"  {name:38} exact {(middle - begin) / len(found.distance) * 1e3:8.2f} ms, "
+                f"ours {(end - middle) / len(found.distance) * 1e3:7.3f} ms, {times:6.1f} times, "
+                f"excess {share:.2%}",
+                flush=True,
+            )
+            if norm == "inf":
+                target(f"{name}: excess at most 2 %", share <= 0.02)
+                if faster is not None:
+                    target(f"{name}: {faster:g} times as fast", times >= faster)
+
+
+def measure_many() -> None:
+    model = QUICK[2][0]
+    (X, y), (X_test, y_test) = load_data(model.data)
+    X, y = np.concatenate([X_test, X])[:10_000], np.concatenate([y_test, y])[:10_000]
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("10,000 rows, 1000 trees", total=len(X))
+        found = hw.find_adversarial(
+            model.trees(),
+            X,
+            y,
+            method="descent",
+            n_jobs=-1,
+            progress=lambda done, _, rows: bar.update(task, completed=done, total=rows),
+        )
+    print(f"  10,000 rows of a 1000-tree model in one call: {found.seconds:.1f} s, {found!r}")
+    target("every attacked row of them is fooled", bool((found.status != "survived").all()))
+
+
+# --- Cheng's attack -------------------------------------------------------------------------------
+
+# Mean l_inf by Cheng's attack and the exact one, in the paper's table of boosted models.
+CHENG = (
+    (Model("breast_cancer", 4, 6, 0.3, 0.0, 1), 200, (0.215, 0.201), 1.25),
+    (Model("breast_cancer", 4, 8, 0.2, 0.3, 1), 200, (0.411, 0.406), 1.25),
+    (Model("diabetes", 20, 5, 0.3, 0.0, 1), 200, (0.060, 0.047), 1.25),
+    (Model("diabetes", 20, 5, 0.2, 0.2, 1), 200, (0.139, 0.114), 1.25),
+    (QUICK[2][0], 20, (0.168, 0.064), None),
+    (QUICK[3][0], 20, (0.406, 0.315), None),
+)
+
+
+def measure_cheng() -> None:
+    print("\nCheng's attack, l_inf")
+    for model, n_rows, paper, within in CHENG:
+        trees = model.trees()
+        (X_train, y_train), test = load_data(model.data)
+        X, y = right_rows(trees, test, n_rows)
+        exact = hw.minimal_distance(trees, X, y, n_jobs=-1).upper
+        can = np.isfinite(exact)
+        found = hw.find_adversarial(
+            trees,
+            X[can],
+            y[can],
+            method="cheng",
+            X_train=X_train[:5000],
+            y_train=y_train[:5000],
+            random_state=0,
+            n_jobs=-1,
+        )
+        name = f"{model.data} eps={model.eps}"
+        share = found.mean_distance / exact[can][found.success].mean()
+        print(
+            f"  {name:24} mean l_inf {found.mean_distance:.4f} (paper {paper[0]:.3f}), exact "
+            f"{exact[can].mean():.4f} (paper {paper[1]:.3f}), ratio {share:.3f} (paper "
+            f"{paper[0] / paper[1]:.3f}), {found.n_queries.mean():.0f} questions a row, "
+            f"{len(found.success) / found.seconds:.2f} rows a second",
+            flush=True,
+        )
+        below = found.distance < exact[can] * (1 - 1e-12)
+        target(f"{name}: fools every row, none below the truth", found.success.all() & ~below.any())
+        if within is not None:
+            target(f"{name}: within {within - 1:.0%} of the truth", share <= within)
+
+
+def measure_peer(model: Model = CHENG[2][0], n_rows: int = 3) -> None:
+    """The peer asks one point of one row at a time."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from art.attacks.evasion import HopSkipJump
+            from art.estimators.classification import BlackBoxClassifier
+    except ImportError:
+        print("\nART is not installed (the bench extra has it): no peer.")
+        return
+    trees = model.trees()
+    (X_train, y_train), test = load_data(model.data)
+    X, y = right_rows(trees, test, 100)
+    asked = 0
+
+    def predict(Z: Any) -> np.ndarray:
+        nonlocal asked
+        asked += len(Z)
+        return np.eye(2)[trees.predict_class(Z)]
+
+    peer = HopSkipJump(
+        BlackBoxClassifier(predict, (X.shape[1],), 2, clip_values=(0.0, 1.0)),
+        norm=np.inf,
+        verbose=False,
+    )
+    begin = time.perf_counter()
+    Z = peer.generate(X[:n_rows].astype(np.float32)).astype(np.float64)
+    theirs = n_rows / (time.perf_counter() - begin)
+    fooled = trees.predict_class(Z) != y[:n_rows]
+    ours = hw.find_adversarial(
+        trees, X, y, method="cheng", X_train=X_train, y_train=y_train, random_state=0
+    )
+    rate = len(X) / ours.seconds
+    print(
+        f"\nART's HopSkipJump on {model.data}: {theirs:.3f} rows a second, {asked / n_rows:.0f} "
+        f"questions a row, fooled {fooled.sum()} of {n_rows}, mean l_inf "
+        f"{np.abs(Z - X[:n_rows]).max(axis=1)[fooled].mean():.4f} (ours on these rows "
+        f"{ours.distance[:n_rows].mean():.4f}); ours {rate:.1f} rows a second"
+    )
+    target(f"10 times ART's rows a second: {rate / theirs:.0f}", rate >= 10 * theirs)
+
+
+# --- adversarial training -------------------------------------------------------------------------
+
+
+def measure_training() -> None:
+    print("\nAdversarial training on MNIST 2 vs. 6, 200 trees of depth 4, 40 rows")
+    train, test = load_data("mnist26")
+    natural = Model("mnist26", 200, 4, 0.1)
+    base = natural.new().set_params(n_jobs=-1)
+    few = hw.Threat(784, norm=0, low=0, high=1)
+    trained = hw.AdversarialBoostingClassifier(
+        base, n_rounds=4, max_samples=3000, threat=few, n_jobs=-1
+    )
+    contestants = {
+        "natural": natural.new(),
+        "adversarial": trained.set_params(random_state=0),
+        "robust .3": Model("mnist26", 200, 4, 0.1, eps=0.3).new(),
+    }
+    mean = {}
+    print(f"  {'':12} accuracy   l0 (symbolic)   l_inf (exact)")
+    for name, model in contestants.items():
+        model.fit(*train)
+        X, y = right_rows(hw.load_model(model), test, 40)
+        changed = hw.find_adversarial(model, X, y, norm=0, method="symbolic", threat=few)
+        moved = hw.find_adversarial(model, X, y, method="exact", threat=hw.Threat(1, low=0, high=1))
+        mean[name] = changed.mean_distance, moved.mean_distance
+        print(
+            f"  {name:12} {model.score(*test):8.4f} {changed.mean_distance:15.2f} "
+            f"{moved.mean_distance:15.4f}",
+            flush=True,
+        )
+    target("adversarial training helps l0", mean["adversarial"][0] > mean["natural"][0])
+    target(
+        "robust training helps l_inf more than adversarial training",
+        mean["robust .3"][1] > 2 * mean["adversarial"][1],
+    )
+
+
+def main() -> None:
+    if "HARDWOOD_DATA" not in os.environ:
+        sys.exit(
+            "Set HARDWOOD_DATA to the directory of the data sets (mnist.npz, ijcnn1.npz, ...)."
+        )
+    warnings.simplefilter("ignore", hw.UndecidedWarning)
+    measure_quick()
+    measure_many()
+    measure_cheng()
+    measure_peer()
+    measure_training()
+    if missed:
+        print(f"\n{len(missed)} targets missed: " + "; ".join(missed))
+        sys.exit(1)
+    print("\nAll targets kept.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cmath>
+
+#include "check.hpp"
+#include "hardwood/attack/descent.hpp"
+#include "hardwood/attack/lengths.hpp"
+#include "hardwood/attack/one_change.hpp"
+#include "hardwood/attack/papernot.hpp"
+#include "hardwood/attack/symbolic.hpp"
+#include "hardwood/model/predict.hpp"
+#include "small_trees.hpp"
+
+namespace hardwood::tests {
+namespace {
+
+constexpr std::size_t kFeatures = 4;
+constexpr std::size_t kRows = 60;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+const Case examples_fool{
+    "attack: examples change the label, none is nearer than the nearest, threads change nothing",
+    [] {
+      Random random(6);
+      const std::vector<double> scale(kFeatures, 1.0);
+      const std::vector<Reach> reach(kFeatures, Reach{10, 10, -10, 10});
+      for (int repeat = 0; repeat < 40; ++repeat) {
+        const std::size_t n_trees = repeat % 4 == 0 ? 1 : 9;
+        const model::Trees trees = random_trees(random, n_trees, 8, kFeatures, repeat % 2 == 0);
+        trees.check();
+        const auto predictor = model::make_predictor(trees);
+        const std::vector<double> x = random_rows(random, kRows, kFeatures);
+        const Matrix<const double> rows{x.data(), kRows, kFeatures};
+        std::vector<std::int32_t> y;
+        for (const double margin : predictor->margin(rows, 1)) y.push_back(margin > 0);
+        for (const auto norm : {verify::Norm::kInf, verify::Norm::kOne, verify::Norm::kTwo}) {
+          const verify::Budget budget{norm, kInfinity, reach, scale, scale};
+          verify::Watch watch;
+          const auto truth =
+              verify::nearest_in_ensemble(trees, rows, y, budget, {kInfinity, kInfinity, 1}, watch);
+          const auto try_out = [&](const auto& attack) {
+            const std::vector<double> found = attack(1);
+            const Matrix<const double> x_adv{found.data(), kRows, kFeatures};
+            const std::vector<double> length = attack::lengths(rows, x_adv, budget);
+            const std::vector<double> margin = predictor->margin(x_adv, 1);
+            for (std::size_t i = 0; i < kRows; ++i) {
+              // A row of missing values only is its own distance from a row that was not found.
+              const auto values = x_adv.row(i);
+              if (std::all_of(values.begin(), values.end(),
+                              [](double v) { return std::isnan(v); })) {
+                continue;
+              }
+              check((margin[i] > 0) != (y[i] == 1), "the example must change the label");
+              check(length[i] >= truth.lower[i] * (1 - 1e-12), "nearer than the nearest");
+            }
+            for (const int n_threads : {2, 5}) {
+              const std::vector<double> again = attack(n_threads);
+              for (std::size_t k = 0; k < found.size(); ++k) {
+                check(found[k] == again[k] || (std::isnan(found[k]) && std::isnan(again[k])),
+                      "examples depend on threads");
+              }
+            }
+          };
+          try_out([&](int n) { return attack::descent(trees, rows, y, budget, n, watch); });
+          try_out([&](int n) { return attack::symbolic(trees, rows, y, budget, n); });
+          if (n_trees == 1) {
+            try_out([&](int n) { return attack::papernot(trees, rows, y, budget, n); });
+          }
+        }
+      }
+    }};
+
+const Case one_change_is_the_margin{
+    "attack: symbolic prediction of one change is the model's margin there", [] {
+      Random random(7);
+      const std::vector<double> scale(kFeatures, 1.0);
+      const std::vector<Reach> reach(kFeatures, Reach{10, 10, -10, 10});
+      const verify::Budget budget{verify::Norm::kInf, 10, reach, scale, scale};
+      for (int repeat = 0; repeat < 40; ++repeat) {
+        const model::Trees trees = random_trees(random, 7, 9, kFeatures, false);
+        const verify::Ensemble ensemble(trees);
+        attack::OneChange changes(ensemble);
+        const std::vector<double> x = random_rows(random, 1, kFeatures);
+        const verify::Ball ball(ensemble, x, budget);
+        std::vector<std::int32_t> point(ball.home().begin(), ball.home().end());
+        const double lead = changes.read({0, verify::Question::kZero, true}, point);
+        for (std::size_t f = 0; f < kFeatures; ++f) {
+          if (point[f] == verify::kMissing) continue;
+          const std::int32_t home = point[f];
+          for (std::size_t c = 0; c < changes.gain(f).size(); ++c) {
+            point[f] = static_cast<std::int32_t>(c);
+            double margin = 0;
+            ensemble.margin(point, {&margin, 1});
+            check(std::abs(lead + changes.gain(f)[c] - margin) < 1e-12, "not the margin there");
+          }
+          point[f] = home;
+        }
+      }
+    }};
+
+}  // namespace
+}  // namespace hardwood::tests
