@@ -135,8 +135,8 @@ def test_what_cannot_be_read_is_refused_by_name():
         ValueError, match="RandomForestClassifier is not fitted yet; call fit first"
     ):
         hw.load_model(ensemble.RandomForestClassifier())
-    X[:, 2] = np.random.default_rng(0).integers(0, 4, len(X))
+    X[:, 2] = np.random.default_rng(0).integers(-1, 4, len(X))
     with pytest.raises(
-        hw.UnsupportedModelError, match=r"Tree 0, node \d+ of this Hist.*categories"
+        hw.UnsupportedModelError, match=r"Column 2 of this Hist.* has the category -1\.0; categ"
     ):
         hw.load_model(histograms.fit(X, X[:, 2] == 1))

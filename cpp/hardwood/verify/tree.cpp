@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "hardwood/model/leaf_boxes.hpp"
 #include "hardwood/parallel.hpp"
@@ -19,6 +20,9 @@ class TreeSearch {
  public:
   TreeSearch(const model::Trees& trees, const Budget& budget)
       : budget_(budget), boxes_(model::leaf_boxes(trees, 0)) {
+    if (trees.has_categories()) {
+      throw std::invalid_argument("The search cannot bound categories; decide their nodes first.");
+    }
     const auto n_values = static_cast<std::size_t>(trees.n_values);
     for (const NodeId node : boxes_.node) {
       std::vector<double> margin = trees.base;

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hardwood import _check
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import file
 from hardwood.model.load import catboost, gate, lightgbm, sklearn, xgboost
@@ -69,7 +68,7 @@ def load_model(source: Any, X: Any = None) -> Trees:
     for speaks, load in _LOADERS:
         if speaks(source):
             trees, witness = load(source)
-            rows = None if X is None else _check.rows(X, trees.n_features, trees.feature_names)
+            rows = None if X is None else trees.rows(X)
             gate.check(trees, witness, rows)
             return trees
     raise UnsupportedModelError(

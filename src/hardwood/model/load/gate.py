@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hardwood._check import FLOAT32_MAX, FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, take_sets
 
 _WORK = 500_000  # rows x trees that loading may cost
 _LEAST_ROWS, _MOST_ROWS = 256, 4096
@@ -105,7 +105,7 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
     order = split[np.argsort(trees.feature[split], kind="stable")]
     ends = np.searchsorted(trees.feature[order], np.arange(trees.n_features + 1))
     values = {
-        f: _around(np.unique(trees.threshold[order[ends[f] : ends[f + 1]]]))
+        f: _values(trees, order[ends[f] : ends[f + 1]])
         for f in range(trees.n_features)
         if ends[f] < ends[f + 1]
     }
@@ -117,6 +117,7 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
         repeats = -(-n // len(around))
         on[:, f] = np.concatenate([rng.permutation(around) for _ in range(repeats)])[:n]
     between = _between(on, rng)
+    between[:, trees.categorical_features] = np.trunc(between[:, trees.categorical_features])
     special = [0.0, -0.0, FLOAT32_MAX, -FLOAT32_MAX]
     if witness.infinite and np.isfinite(trees.threshold[split]).all():
         special += [np.inf, -np.inf]
@@ -127,6 +128,16 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
     mixed[holes] = rng.choice(special, size=int(holes.sum()))
     constant = np.repeat(np.array(special)[:, None], trees.n_features, axis=1)
     return np.ascontiguousarray(np.concatenate([on, between, mixed, constant]))
+
+
+def _values(trees: Trees, nodes: npt.NDArray[np.int64]) -> FloatArray:
+    """Values of one feature that tell apart what its splits do."""
+    if not trees.categorical[nodes].any():
+        return _around(np.unique(trees.threshold[nodes]))
+    _, category = take_sets(trees.category_start, trees.category, nodes)
+    seen = np.unique(category).astype(np.float64)
+    unseen = [seen + 1, seen - 1, [0, -1, -7, seen[-1] + 32, 2**24 - 1, 2**24, 2**31]]
+    return np.unique(np.concatenate([seen, *unseen]))
 
 
 def _around(threshold: npt.NDArray[np.floating]) -> FloatArray:
