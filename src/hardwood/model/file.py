@@ -483,8 +483,8 @@ def parse(data: bytes) -> dict[str, Any]:
     """Read JSON or UBJSON, whichever it is, into a document."""
     if data[:1] != b"{":
         raise ModelFileError(
-            f"A model file begins with '{{' (JSON, UBJSON) or 'tree' (LightGBM's text); this one "
-            f"begins with {data[:8]!r}."
+            f"A model file begins with '{{' (JSON, UBJSON), 'tree' (LightGBM's text) or byte 8 "
+            f"(ONNX); this one begins with {data[:8]!r}."
         )
     try:
         text = data[1:2] in b' \t\r\n"}'

@@ -27,7 +27,7 @@ class Witness:
     where the source does not tell. ``ours`` brings our margin to the form in which the source
     states it. The margins must be equal to the bit unless ``exact`` is False: the source then adds
     in an order or a precision of its own, and only rounding may differ. ``missing`` and
-    ``infinite``: whether the source takes such values.
+    ``infinite``: whether the source takes such values; ``accepts``: which rows it takes at all.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Witness:
     exact: bool = True
     missing: bool = True
     infinite: bool = False
+    accepts: Callable[[FloatArray], npt.NDArray[np.bool_]] = lambda X: np.ones(len(X), dtype=bool)
 
 
 def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
@@ -127,7 +128,8 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
         special.append(np.nan)
     mixed[holes] = rng.choice(special, size=int(holes.sum()))
     constant = np.repeat(np.array(special)[:, None], trees.n_features, axis=1)
-    return np.ascontiguousarray(np.concatenate([on, between, mixed, constant]))
+    rows = np.concatenate([on, between, mixed, constant])
+    return np.ascontiguousarray(rows[witness.accepts(rows)])
 
 
 def _values(trees: Trees, nodes: npt.NDArray[np.int64]) -> FloatArray:
