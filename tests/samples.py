@@ -113,10 +113,17 @@ def paper_data(name, n=None):
 def table(name):
     """Rows and labels: of the paper, with missing values, with one row in ten of class 1."""
     rng = np.random.default_rng(0)
+    if name == "mnist_2_vs_6":
+        X, y = paper_data("mnist", 3000)
+        kept = np.isin(y, (2, 6))
+        return X[kept], (y[kept] == 6).astype(int)
+    if name == "ijcnn1":
+        return paper_data(name, 3000)
     if name in ("breast_cancer", "diabetes"):
         return paper_data(name)
     X = rng.normal(size=(600, 6)) * 10
-    y = (X[:, 0] + X[:, 1] * X[:, 2] / 5 > np.quantile(X[:, 0], 0.9)).astype(int)
+    score = X[:, 0] + X[:, 1] * X[:, 2] / 5
+    y = (score > np.quantile(score, 0.9)).astype(int)
     if name == "missing":
         X[rng.random(X.shape) < 0.2] = np.nan
     return X, y

@@ -35,8 +35,8 @@ def load_model(source: Any, X: Any = None) -> Trees:
         - LightGBM: ``Booster`` and its wrappers; ``.txt`` files;
         - CatBoost with numeric columns; ``.json`` files;
         - scikit-learn: decision and extra trees, random forests, ``GradientBoosting*``,
-          ``HistGradientBoosting*``, ``Bagging*`` and ``AdaBoostClassifier`` of trees.
-
+          ``HistGradientBoosting*``, ``Bagging*`` and ``AdaBoostClassifier`` of trees,
+          ``IsolationForest``;
         - ONNX with one ``TreeEnsembleRegressor`` or ``TreeEnsembleClassifier`` that reads the input
           itself; ``.onnx`` files, which onnxruntime vouches for if it is there;
         - a scikit-learn ``Pipeline`` of such a model after scalers (``StandardScaler``,

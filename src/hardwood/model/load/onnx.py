@@ -62,7 +62,7 @@ def _ensemble(proto: Any) -> tuple[Any, Any]:
     """The one node that holds trees, fed by the input itself, and the precision of the input."""
     nodes = [n for n in proto.graph.node if n.op_type in _KINDS and n.domain == "ai.onnx.ml"]
     if len(nodes) != 1:
-        found = ", ".join(sorted({n.op_type for n in proto.graph.node})) or "nothing"
+        found = ", ".join(sorted({str(n.op_type) for n in proto.graph.node})) or "nothing"
         raise UnsupportedModelError(
             f"load_model reads ONNX models with one {' or '.join(_KINDS)}; this one has "
             f"{len(nodes)} of them, and consists of {found[:200]}."
@@ -72,7 +72,7 @@ def _ensemble(proto: Any) -> tuple[Any, Any]:
     if len(inputs) != 1 or list(nodes[0].input) != [inputs[0].name]:
         raise UnsupportedModelError(
             f"The {nodes[0].op_type} of this ONNX model does not read the model's own input but "
-            f"{', '.join(nodes[0].input)[:80]!r}. Export the tree model alone."
+            f"{', '.join(map(str, nodes[0].input))[:80]!r}. Export the tree model alone."
         )
     kind = inputs[0].type.tensor_type.elem_type
     if kind not in (_FLOAT, _DOUBLE):

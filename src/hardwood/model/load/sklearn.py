@@ -95,6 +95,35 @@ def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
     return trees, _witness(source, source.decision_function, exact=False)
 
 
+def _isolated(source: Any) -> tuple[Trees, Witness]:
+    """IsolationForest: the longer the paths, the more a row is like the others.
+
+    Its score is a falling function of the sum of path lengths, so the sign of that sum, less where
+    the score is zero, is its label: a positive margin is class 1, an inlier.
+    """
+    from sklearn.ensemble._iforest import _average_path_length
+
+    members = list(source.estimators_)
+    lengths = zip(source._decision_path_lengths, source._average_path_length_per_tree, strict=True)
+    values = [(np.asarray(depth) + below - 1.0)[:, None] for depth, below in lengths]
+    unit = len(members) * float(_average_path_length([source._max_samples])[0])
+    base = unit * np.log2(-source.offset_)
+    trees = _trees(
+        source,
+        members,
+        values,
+        base=base,
+        columns=[np.asarray(columns) for columns in source.estimators_features_],
+        classes=np.array([-1, 1]),
+    )
+
+    def score(margin: FloatArray) -> FloatArray:
+        decided: FloatArray = -(2.0 ** (-(margin - base) / unit)) - source.offset_
+        return decided
+
+    return trees, _witness(source, source.decision_function, ours=score, exact=False)
+
+
 def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
     """Gradient boosting: the initial estimator is the base, leaves count the learning rate."""
     first = source.init_
@@ -261,6 +290,7 @@ _READERS: dict[str, Callable[[Any], tuple[Trees, Witness]]] = {
     "BaggingClassifier": _bagged,
     "BaggingRegressor": _bagged,
     "AdaBoostClassifier": _ada_boosted,
+    "IsolationForest": _isolated,
     "GradientBoostingClassifier": _gradient_boosted,
     "GradientBoostingRegressor": _gradient_boosted,
     "HistGradientBoostingClassifier": _histogram_boosted,
@@ -279,6 +309,7 @@ def _trees(
 ) -> Trees:
     """Put the members' nodes together; `columns` are those that each of them sees."""
     parts = [member.tree_ for member in members]
+    more.setdefault("classes", getattr(source, "classes_", None))
     features = []
     for k, tree in enumerate(parts):
         leaf = tree.children_left == LEAF
@@ -293,7 +324,6 @@ def _trees(
         value=np.concatenate(values),
         tree_start=np.cumsum([0, *(tree.node_count for tree in parts)]),
         n_features=source.n_features_in_,
-        classes=getattr(source, "classes_", None),
         feature_names=_names(source),
         cover=np.concatenate([tree.weighted_n_node_samples for tree in parts]),
         **more,
