@@ -186,6 +186,7 @@ def change_structure(rng, text):
 def change_bytes(rng, data):
     data = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
+        data = data or bytearray(b"{")
         at = rng.randrange(len(data))
         move = rng.random()
         if move < 0.3:
