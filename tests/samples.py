@@ -26,7 +26,8 @@ def random_trees(
             for node in level:
                 if rng.random() < 0.85:
                     feature[node] = int(rng.integers(n_features))
-                    left[node], right[node] = len(feature), len(feature) + 1
+                    children = [len(feature), len(feature) + 1]
+                    left[node], right[node] = children if rng.random() < 0.8 else children[::-1]
                     following += [len(feature), len(feature) + 1]
                     feature += [-1, -1]
                     left += [-1, -1]
@@ -80,7 +81,7 @@ def rows_around(trees, n, rng):
 def assert_same_trees(one, other):
     """Equal in every entry that a model means."""
     leaf = one.feature < 0
-    for name in ("feature", "tree_start", "tree_output", "base"):
+    for name in ("feature", "tree_start", "tree_output", "base", "category_start", "category"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     for name in ("threshold", "left", "right", "missing_left"):
         a, b = getattr(one, name), getattr(other, name)
@@ -94,7 +95,7 @@ def assert_same_trees(one, other):
         if a is not None:
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b, err_msg=name)
-    for name in ("link", "n_features", "feature_names", "metadata"):
+    for name in ("link", "n_features", "feature_names", "metadata", "category_names"):
         assert getattr(one, name) == getattr(other, name), name
 
 
@@ -112,10 +113,17 @@ def paper_data(name, n=None):
 def table(name):
     """Rows and labels: of the paper, with missing values, with one row in ten of class 1."""
     rng = np.random.default_rng(0)
+    if name == "mnist_2_vs_6":
+        X, y = paper_data("mnist", 3000)
+        kept = np.isin(y, (2, 6))
+        return X[kept], (y[kept] == 6).astype(int)
+    if name == "ijcnn1":
+        return paper_data(name, 3000)
     if name in ("breast_cancer", "diabetes"):
         return paper_data(name)
     X = rng.normal(size=(600, 6)) * 10
-    y = (X[:, 0] + X[:, 1] * X[:, 2] / 5 > np.quantile(X[:, 0], 0.9)).astype(int)
+    score = X[:, 0] + X[:, 1] * X[:, 2] / 5
+    y = (score > np.quantile(score, 0.9)).astype(int)
     if name == "missing":
         X[rng.random(X.shape) < 0.2] = np.nan
     return X, y

@@ -29,11 +29,47 @@ std::tuple<Owned1<NodeId>, Owned2<double>, Owned2<double>> dense_boxes(const Che
           own(std::move(high), n_features)};
 }
 
+/// What the leaves of one tree ask of categories: leaf ids, and one entry per leaf and feature with
+/// categories on its path: leaf number, feature, whether all but the listed pass, where the listed
+/// ones begin (and, as a last entry, end), and all listed ones.
+std::tuple<Owned1<NodeId>, Owned1<std::int32_t>, Owned1<std::int32_t>, Owned1<std::uint8_t>,
+           Owned1<std::int64_t>, Owned1<std::int32_t>>
+leaf_categories(const CheckedTrees& self, std::size_t tree) {
+  model::LeafBoxes boxes = model::leaf_boxes(self.trees, tree);
+  std::vector<std::int32_t> leaf, feature, listed;
+  std::vector<std::uint8_t> all_but;
+  std::vector<std::int64_t> start{0};
+  for (std::size_t i = 0; i < boxes.n_leaves(); ++i) {
+    for (const model::Condition& condition : boxes.of(i)) {
+      const model::Categories& categories = condition.categories;
+      if (categories.all_but && categories.listed.empty()) continue;
+      leaf.push_back(static_cast<std::int32_t>(i));
+      feature.push_back(condition.feature);
+      all_but.push_back(categories.all_but);
+      listed.insert(listed.end(), categories.listed.begin(), categories.listed.end());
+      start.push_back(static_cast<std::int64_t>(listed.size()));
+    }
+  }
+  return {own(std::move(boxes.node)), own(std::move(leaf)),  own(std::move(feature)),
+          own(std::move(all_but)),    own(std::move(start)), own(std::move(listed))};
+}
+
 /// Where each node's threshold cuts the doubles; leaves have one, too, that means nothing.
 Owned1<double> edges(const CheckedTrees& self) {
   std::vector<double> edge(self.trees.n_nodes());
   for (std::size_t node = 0; node < edge.size(); ++node) edge[node] = self.trees.edge(node);
   return own(std::move(edge));
+}
+
+/// Whether the row's value goes left at each split, wherever the split lies.
+Owned1<std::uint8_t> sides(const CheckedTrees& self, const Array1<double>& x) {
+  std::vector<std::uint8_t> left(self.trees.n_nodes());
+  for (std::size_t node = 0; node < left.size(); ++node) {
+    const Feature feature = self.trees.feature[node];
+    if (feature == kLeaf) continue;
+    left[node] = self.trees.sends_left(node, x.data()[feature]);
+  }
+  return own(std::move(left));
 }
 
 }  // namespace
@@ -48,7 +84,8 @@ void bind_model(nb::module_& module) {
              const Array1<std::int32_t>& right, const Array1<std::uint8_t>& missing_left,
              const Array2<double>& value, const Array1<std::int64_t>& tree_start,
              const Array1<std::int32_t>& tree_output, const Array1<double>& base,
-             std::int32_t n_features, bool x_float32, bool sum_float32) {
+             std::int32_t n_features, bool x_float32, bool sum_float32,
+             const Array1<std::int64_t>& category_start, const Array1<std::int32_t>& category) {
             model::Trees trees{vector(feature),
                                vector(threshold),
                                vector(left),
@@ -61,7 +98,9 @@ void bind_model(nb::module_& module) {
                                n_features,
                                static_cast<std::int32_t>(value.shape(1)),
                                x_float32,
-                               sum_float32};
+                               sum_float32,
+                               vector(category_start),
+                               vector(category)};
             new (self) CheckedTrees(std::move(trees));
           },
           nb::arg("feature").noconvert(), nb::arg("threshold").noconvert(),
@@ -69,7 +108,8 @@ void bind_model(nb::module_& module) {
           nb::arg("missing_left").noconvert(), nb::arg("value").noconvert(),
           nb::arg("tree_start").noconvert(), nb::arg("tree_output").noconvert(),
           nb::arg("base").noconvert(), nb::arg("n_features"), nb::arg("x_float32"),
-          nb::arg("sum_float32"))
+          nb::arg("sum_float32"), nb::arg("category_start").noconvert(),
+          nb::arg("category").noconvert())
       .def(
           "margin",
           [](const CheckedTrees& self, const Array2<double>& x, int n_threads) {
@@ -93,7 +133,9 @@ void bind_model(nb::module_& module) {
           },
           nb::arg("x").noconvert(), nb::arg("n_threads"))
       .def("edges", &edges)
-      .def("leaf_boxes", &dense_boxes, nb::arg("tree"));
+      .def("sides", &sides, nb::arg("x").noconvert())
+      .def("leaf_boxes", &dense_boxes, nb::arg("tree"))
+      .def("leaf_categories", &leaf_categories, nb::arg("tree"));
 }
 
 }  // namespace hardwood::bind

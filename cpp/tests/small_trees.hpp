@@ -60,6 +60,19 @@ inline model::Trees random_trees(Random& random, std::size_t n_trees, std::size_
   return trees;
 }
 
+/// Turn about half of the splits into splits on categories.
+inline void add_categories(Random& random, model::Trees& trees) {
+  trees.category_start.push_back(0);
+  for (std::size_t at = 0; at < trees.n_nodes(); ++at) {
+    if (trees.feature[at] != kLeaf && random.below(2)) {
+      for (const std::int32_t category : {0, 1, 2, 9}) {
+        if (random.below(2)) trees.category.push_back(category);
+      }
+    }
+    trees.category_start.push_back(static_cast<std::int64_t>(trees.category.size()));
+  }
+}
+
 inline std::vector<double> random_rows(Random& random, std::size_t n_rows, std::size_t n_features) {
   std::vector<double> rows(n_rows * n_features);
   for (double& x : rows) {

@@ -1,6 +1,7 @@
 """The only place where user arrays are checked and converted for the core."""
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,17 @@ def column_names(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> FloatArray:
-    """Rows for a model: float64, C order, the model's columns; NaN allowed, infinity not."""
+def rows(
+    X: Any,
+    n_features: int,
+    feature_names: list[str] | None = None,
+    categories: Mapping[int, Sequence[Any] | None] | None = None,
+) -> FloatArray:
+    """Rows for a model: float64, C order, the model's columns; NaN allowed, infinity not.
+
+    `categories` names the features that hold categories and, where the model knows them, the names
+    of the categories 0, 1, ...; an empty list: they are called by their own numbers.
+    """
     names = column_names(X)
     if names is not None and feature_names is not None and names != feature_names:
         missing = [name for name in feature_names if name not in names]
@@ -46,6 +56,8 @@ def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> Flo
                 f"missing: {shown}."
             )
         X = X[feature_names]
+    if categories and getattr(X, "columns", None) is not None and X.shape[1] == n_features:
+        X = _numbers(X, categories)
     table = as_table(X)
     if table.shape[1] != n_features:
         raise ValueError(
@@ -54,7 +66,57 @@ def rows(X: Any, n_features: int, feature_names: list[str] | None = None) -> Flo
     if len(table) == 0:
         raise ValueError("X has no rows; pass at least one.")
     finite_float32(table)
+    for feature in categories or ():
+        column = table[:, feature]
+        broken = np.flatnonzero((column != np.trunc(column)) & ~np.isnan(column))
+        if len(broken):
+            raise ValueError(
+                f"Feature {feature} of this model holds categories, which are whole numbers, but "
+                f"X[{broken[0]}, {feature}] = {column[broken[0]]}."
+            )
     return table
+
+
+def _numbers(X: Any, categories: Mapping[int, Sequence[Any] | None]) -> FloatArray:
+    """A data frame as numbers: names of categories become their positions."""
+    columns = []
+    for feature, name in enumerate(X.columns):
+        column = X[name]
+        kind = str(column.dtype).lower()
+        if feature in categories and (
+            kind.startswith(("categor", "enum")) or np.asarray(column).dtype.kind not in "buif"
+        ):
+            columns.append(_positions(column, name, categories[feature]))
+        else:
+            columns.append(np.asarray(column, dtype=np.float64))
+    return np.column_stack(columns)
+
+
+def _positions(column: Any, name: Any, known: Sequence[Any] | None) -> FloatArray:
+    if known is None:
+        raise ValueError(
+            f"Column {name!r} holds names of categories, but this model knows only their numbers; "
+            f"replace them by the numbers that it was trained on."
+        )
+    if not known:
+        return np.asarray(column, dtype=np.float64)
+    position_of = {category: float(position) for position, category in enumerate(known)}
+    given = np.asarray(column, dtype=object).tolist()
+    missing = [value is None or value != value for value in given]
+    unseen = [
+        value
+        for value, gone in zip(given, missing, strict=True)
+        if not gone and value not in position_of
+    ]
+    if unseen:
+        shown = ", ".join(repr(category) for category in list(known)[:8])
+        raise ValueError(
+            f"Column {name!r} holds the category {unseen[0]!r}, which the model has not seen; it "
+            f"knows {shown}{', ...' if len(known) > 8 else ''}."
+        )
+    return np.array(
+        [np.nan if gone else position_of[value] for value, gone in zip(given, missing, strict=True)]
+    )
 
 
 def as_table(X: Any) -> FloatArray:

@@ -29,6 +29,9 @@ def test_there_and_back_again(tmp_path):
     pytest.importorskip("onnx")
     assert run(tmp_path / "m.json", tmp_path / "m.onnx").exit_code == 0
     assert (tmp_path / "m.onnx").read_bytes() == trees.to_onnx()
+    assert run(tmp_path / "m.onnx", tmp_path / "back.ubj").exit_code == 0
+    margin = hw.load_model(tmp_path / "back.ubj").margin(X)
+    np.testing.assert_array_equal(margin, trees.margin(X))
 
 
 def test_unknown_names_are_refused(tmp_path):

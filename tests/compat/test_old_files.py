@@ -15,6 +15,7 @@ import hardwood as hw
 FILES = Path(__file__).parent / "files"
 EXPECTED = json.loads((FILES / "expected.json").read_text())
 ROWS = np.array(EXPECTED["rows"], dtype=np.float64)
+CATEGORY_ROWS = np.array(EXPECTED["category_rows"], dtype=np.float64)  # null is missing
 
 
 @pytest.mark.parametrize("name", EXPECTED["margins"])
@@ -23,7 +24,8 @@ def test_an_old_file_says_what_it_always_said(name):
     expected = np.array(EXPECTED["margins"][name])
     # CatBoost adds in an order of its own; all others as we do.
     tolerance = 1e-15 if name.startswith("catboost") else 0
-    np.testing.assert_allclose(trees.margin(ROWS), expected, rtol=0, atol=tolerance)
+    rows = CATEGORY_ROWS if "categories" in name else ROWS
+    np.testing.assert_allclose(trees.margin(rows), expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", [n for n in EXPECTED["margins"] if n.startswith("hardwood")])
@@ -31,7 +33,10 @@ def test_an_old_file_of_ours_keeps_its_note(name):
     trees = hw.load_model(FILES / name)
     assert trees.metadata == {"parameters": {"max_depth": 2}, "threat": hw.Threat(0.1)}
     assert trees.feature_names == ["a", "b", "c"]
-    if "logistic" in name:
+    if "categories" in name:
+        assert trees.category_names == {1: ["oak", "ash", "elm", "fir"], 2: []}
+        assert trees.categorical.any()
+    if "logistic" in name or "categories" in name:
         assert trees.classes.tolist() == ["no", "yes"]
 
 

@@ -60,6 +60,25 @@ CATBOOST = {
 }
 
 
+LIGHTGBM_CATEGORIES = (
+    LIGHTGBM.replace("num_cat=0", "num_cat=1")
+    .replace("threshold=0.5 1.0000000180025095e-35", "threshold=0.5 0")
+    .replace("decision_type=2 8", "decision_type=2 1")
+    .replace("is_linear=0", "cat_boundaries=0 2\ncat_threshold=10 4\nis_linear=0")
+    .replace("feature_names=a b", "feature_names=a b\nfeature_infos=[0:1] 1:3:34")
+    + 'pandas_categorical:[["x", "y", "z"]]\n'
+)
+
+
+def with_categories(trees):
+    """The same trees, every other split on categories."""
+    split = (trees.feature >= 0) & (np.arange(trees.n_nodes) % 2 == 0)
+    start = np.concatenate([[0], np.cumsum(2 * split)])
+    state = {**trees.__getstate__(), "category_start": start}
+    state["category"] = np.tile([1, 4], int(split.sum()))
+    return hw.Trees(**{**state, "category_names": {0: ["a", "b"], 2: []}})
+
+
 def plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
@@ -73,7 +92,54 @@ def documents():
     ]
     for kind in kinds:
         yield file.document(random_trees(rng, n_trees=4, depth=2, **kind))
+    categories = file.document(with_categories(random_trees(rng, n_trees=3, depth=2)))
+    yield categories
+    # As XGBoost writes names: without our note.
+    bare = {**categories["learner"], "attributes": {}}
+    bare["gradient_booster"]["model"]["cats"]["enc"] = [
+        {"offsets": [0, 1, 3], "values": [97, 98, 99]},
+        {"type": 15, "values": [0, 10]},
+    ]
+    yield {**categories, "learner": bare}
     yield CATBOOST
+
+
+def onnx_models():
+    rng = np.random.default_rng(0)
+    for kind in ({"link": "logistic"}, {"n_outputs": 3, "n_values": 3}):
+        yield random_trees(rng, n_trees=3, depth=2, **kind).to_onnx()
+
+
+def change_onnx(rng, data):
+    """Other numbers, longer or shorter lists, other words in the attributes of an ensemble."""
+    import onnx
+
+    proto = onnx.ModelProto.FromString(data)
+    attributes = proto.graph.node[0].attribute
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        attribute = rng.choice(attributes)
+        values = rng.choice(
+            [field for field in ("ints", "floats", "strings") if len(getattr(attribute, field))]
+            or ["i"]
+        )
+        if values == "i":
+            attribute.i = rng.choice([0, -1, 2, 10**9, 2**62])
+            continue
+        listed = getattr(attribute, values)
+        at = rng.randrange(len(listed))
+        nasty = {
+            "ints": [0, -1, 1, 3, 2**31, 2**62, -(2**63)],
+            "floats": [float("nan"), float("inf"), -1e38, 0.0],
+            "strings": [b"LEAF", b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_EQ", b"\xff"],
+        }
+        move = rng.random()
+        if move < 0.7:
+            listed[at] = rng.choice(nasty[values])
+        elif move < 0.85:
+            del listed[at]
+        else:
+            listed.extend([listed[at]] * rng.choice([1, 1000]))
+    return proto.SerializeToString()
 
 
 def spots(document):
@@ -120,6 +186,7 @@ def change_structure(rng, text):
 def change_bytes(rng, data):
     data = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
+        data = data or bytearray(b"{")
         at = rng.randrange(len(data))
         move = rng.random()
         if move < 0.3:
@@ -147,6 +214,7 @@ def try_one(data):
         return False
     if trees.n_features <= 1000:
         trees.margin(np.zeros((2, trees.n_features)))
+        trees.leaf_categories(0)
     return True
 
 
@@ -158,18 +226,21 @@ def main():
     options = parser.parse_args()
     rng = random.Random(options.seed)
     texts = [json.dumps(document, default=plain) for document in documents()]
-    seeds = [text.encode() for text in texts] + [LIGHTGBM.encode()]
-    seeds += [ubjson.encode(document) for document in list(documents())[:3]]
+    seeds = [text.encode() for text in texts] + [LIGHTGBM.encode(), LIGHTGBM_CATEGORIES.encode()]
+    seeds += [ubjson.encode(document) for document in list(documents())[:4]]
+    protos = list(onnx_models())
+    seeds += protos
     assert all(try_one(seed) for seed in seeds)
     end, n, n_loaded, slowest = time.monotonic() + options.seconds, 0, 0, 0.0
     while n < options.inputs and time.monotonic() < end:
         n += 1
         structure = rng.random() < 0.5
-        data = (
-            change_structure(rng, rng.choice(texts))
-            if structure
-            else (change_bytes(rng, rng.choice(seeds)))
-        )
+        if structure and rng.random() < 0.2:
+            data = change_onnx(rng, rng.choice(protos))
+        elif structure:
+            data = change_structure(rng, rng.choice(texts))
+        else:
+            data = change_bytes(rng, rng.choice(seeds))
         start = time.process_time()
         try:
             n_loaded += try_one(data)

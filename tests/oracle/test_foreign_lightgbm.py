@@ -86,18 +86,6 @@ def test_what_cannot_be_read_is_refused_by_name():
         hw.load_model(trained(X, y, objective="binary", zero_as_missing=True))
     with pytest.raises(hw.UnsupportedModelError, match=r"Tree 0 .* linear leaves.*linear_tree=Fal"):
         hw.load_model(trained(X, y, objective="regression", linear_tree=True))
-    X[:, 3] = np.random.default_rng(0).integers(0, 4, len(X))
-    words = (
-        r"Tree \d, node \d+ of this LightGBM model splits on categories.*one-hot encode column 3"
-    )
-    with pytest.raises(hw.UnsupportedModelError, match=words):
-        hw.load_model(
-            lightgbm.train(
-                {"objective": "binary", "verbose": -1, "min_data_per_group": 1},
-                lightgbm.Dataset(X, X[:, 3] == 1, categorical_feature=[3]),
-                2,
-            )
-        )
     with pytest.raises(hw.UnsupportedModelError, match="cannot read lightgbm's Dataset"):
         hw.load_model(lightgbm.Dataset(X))
 

@@ -73,6 +73,8 @@ def test_we_read_their_classifiers(name, kind):
     if kind in ("boosting", "boosting from zero", "histograms", "AdaBoost"):
         theirs = model.decision_function(rows).reshape(len(rows), -1)
         ours = trees.margin(rows)
+    elif trees.n_trees == 1:
+        theirs, ours = model.predict_proba(rows), trees.margin(rows)
     else:
         theirs, ours = model.predict_proba(rows), probability(trees, rows)
     if kind in EXACT:
@@ -106,6 +108,18 @@ def test_we_read_their_regressors(name, kind):
     np.testing.assert_allclose(trees.margin(rows)[:, 0], model.predict(rows), rtol=tolerance)
 
 
+@pytest.mark.parametrize("parameters", [{}, {"contamination": 0.1, "max_features": 0.5}], ids=str)
+def test_we_read_their_isolation_forests(parameters):
+    X, _ = table("missing")
+    model = ensemble.IsolationForest(n_estimators=20, random_state=0, **parameters).fit(X)
+    trees = hw.load_model(model, X=X)
+    rows = rows_around(trees, 3000, np.random.default_rng(0))
+    decided = np.abs(model.decision_function(rows)) > 1e-12
+    assert decided.mean() > 0.99
+    assert set(model.predict(rows)) == {-1, 1}
+    np.testing.assert_array_equal(trees.predict(rows)[decided], model.predict(rows)[decided])
+
+
 def test_column_names_come_along_without_a_warning(recwarn):
     pandas = pytest.importorskip("pandas")
     X, y = table("imbalanced")
@@ -126,17 +140,17 @@ def test_what_cannot_be_read_is_refused_by_name():
     with pytest.raises(hw.UnsupportedModelError, match="predicts 6 targets at once"):
         hw.load_model(tree.DecisionTreeRegressor(max_depth=2).fit(X, X))
     with pytest.raises(
-        hw.UnsupportedModelError, match=r"cannot read sklearn.ensemble.*IsolationFor"
+        hw.UnsupportedModelError, match=r"cannot read sklearn.ensemble.*AdaBoostRegressor"
     ):
-        hw.load_model(ensemble.IsolationForest(n_estimators=3).fit(X))
+        hw.load_model(ensemble.AdaBoostRegressor(n_estimators=3).fit(X, y))
     with pytest.raises(hw.UnsupportedModelError, match="is made of HistGradientBoostingClassifier"):
         hw.load_model(ensemble.BaggingClassifier(inner, n_estimators=2).fit(X, y))
     with pytest.raises(
         ValueError, match="RandomForestClassifier is not fitted yet; call fit first"
     ):
         hw.load_model(ensemble.RandomForestClassifier())
-    X[:, 2] = np.random.default_rng(0).integers(0, 4, len(X))
+    X[:, 2] = np.random.default_rng(0).integers(-1, 4, len(X))
     with pytest.raises(
-        hw.UnsupportedModelError, match=r"Tree 0, node \d+ of this Hist.*categories"
+        hw.UnsupportedModelError, match=r"Column 2 of this Hist.* has the category -1\.0; categ"
     ):
         hw.load_model(histograms.fit(X, X[:, 2] == 1))

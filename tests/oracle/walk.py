@@ -17,11 +17,14 @@ def leaves_of(trees, tree, X):
             leaf[rows] = node
             continue
         x = rounded[rows, feature]
-        left = np.where(
-            np.isnan(x), trees.missing_left[start + node], x < trees.threshold[start + node]
-        )
-        waiting.append((trees.left[start + node], rows[left]))
-        waiting.append((trees.right[start + node], rows[~left]))
+        at = start + node
+        left = x < trees.threshold[at]
+        listed = trees.category[trees.category_start[at] : trees.category_start[at + 1]]
+        if len(listed):
+            left = ~np.isin(x, listed)
+        left = np.where(np.isnan(x), trees.missing_left[at], left)
+        waiting.append((trees.left[at], rows[left]))
+        waiting.append((trees.right[at], rows[~left]))
     return leaf
 
 

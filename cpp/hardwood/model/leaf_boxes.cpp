@@ -1,6 +1,7 @@
 #include "hardwood/model/leaf_boxes.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace hardwood::model {
 namespace {
@@ -9,6 +10,22 @@ Condition& condition_on(std::vector<Condition>& path, Feature feature) {
   const auto found = std::ranges::find(path, feature, &Condition::feature);
   if (found != path.end()) return *found;
   return path.emplace_back(Condition{feature, Interval{}, true});
+}
+
+/// Keep the categories of a set, or those outside of it.
+void narrow(Categories& kept, std::span<const std::int32_t> set, bool inside) {
+  std::vector<std::int32_t> listed;
+  const auto out = std::back_inserter(listed);
+  if (kept.all_but && inside) {
+    std::ranges::set_difference(set, kept.listed, out);
+  } else if (kept.all_but) {
+    std::ranges::set_union(kept.listed, set, out);
+  } else if (inside) {
+    std::ranges::set_intersection(kept.listed, set, out);
+  } else {
+    std::ranges::set_difference(kept.listed, set, out);
+  }
+  kept = {kept.all_but && !inside, std::move(listed)};
 }
 
 }  // namespace
@@ -34,14 +51,23 @@ LeafBoxes leaf_boxes(const Trees& trees, std::size_t tree) {
       continue;
     }
     const double edge = trees.edge(at);
+    const auto set = trees.categories(at);
     const bool missing_left = trees.missing_left[at] != 0;
     Visit right{trees.right[at], visit.path};
     Condition& above = condition_on(right.path, trees.feature[at]);
-    above.interval.low = std::max(above.interval.low, edge);
+    if (set.empty()) {
+      above.interval.low = std::max(above.interval.low, edge);
+    } else {
+      narrow(above.categories, set, true);
+    }
     above.missing = above.missing && !missing_left;
     Visit left{trees.left[at], std::move(visit.path)};
     Condition& below = condition_on(left.path, trees.feature[at]);
-    below.interval.high = std::min(below.interval.high, edge);
+    if (set.empty()) {
+      below.interval.high = std::min(below.interval.high, edge);
+    } else {
+      narrow(below.categories, set, false);
+    }
     below.missing = below.missing && missing_left;
     open.push_back(std::move(right));
     open.push_back(std::move(left));

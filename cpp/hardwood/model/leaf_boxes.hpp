@@ -8,11 +8,18 @@
 
 namespace hardwood::model {
 
+/// Categories that pass: those that are listed, or all but those.
+struct Categories {
+  bool all_but = true;
+  std::vector<std::int32_t> listed;  ///< increasing
+};
+
 /// What a leaf asks of one feature.
 struct Condition {
   Feature feature;
   Interval interval;
   bool missing;  ///< whether a missing value passes every split of this feature on the path
+  Categories categories = {};
 };
 
 /// The leaves of one tree, each with the conditions of its path: a box, kept sparse because a path

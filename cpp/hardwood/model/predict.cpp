@@ -35,6 +35,12 @@ struct Keys {
     // A negative number has all its bits turned, a positive one its sign; without a branch.
     return bits ^ ((Key{0} - (bits >> kSign)) | Key{1} << kSign);
   }
+
+  /// The number of a key that is one.
+  static X number(Key key) {
+    constexpr Key kPositive = Key{1} << (8 * sizeof(Key) - 1);
+    return std::bit_cast<X>(key >= kPositive ? key ^ kPositive : ~key);
+  }
 };
 
 /// A node for reading. Siblings are neighbours, so the step to a child is an addition: a row goes
@@ -60,7 +66,10 @@ class FlatPredictor final : public Predictor {
       : n_features_(static_cast<std::size_t>(trees.n_features)),
         n_values_(static_cast<std::size_t>(trees.n_values)),
         output_(trees.tree_output.begin(), trees.tree_output.end()),
-        base_(trees.base.begin(), trees.base.end()) {
+        base_(trees.base.begin(), trees.base.end()),
+        category_start_(trees.has_categories() ? trees.category_start
+                                               : std::vector<std::int64_t>{}),
+        category_(trees.category) {
     nodes_.reserve(trees.n_nodes());
     origin_.reserve(trees.n_nodes());
     value_.reserve(trees.value.size());
@@ -112,6 +121,7 @@ class FlatPredictor final : public Predictor {
     const auto start = static_cast<std::size_t>(trees.tree_start[tree]);
     const std::size_t root = nodes_.size();
     root_.push_back(root);
+    first_.push_back(start);
     nodes_.emplace_back();
     origin_.push_back(0);
     std::uint32_t depth = 0;
@@ -174,7 +184,11 @@ class FlatPredictor final : public Predictor {
       for (std::size_t row = 0; row < block.n_rows; row += kLanes) {
         const Key* keys = block.keys.data() + row * n_keys_of_row();
         const std::size_t n = std::min(kLanes, block.n_rows - row);
-        if (n <= kFewRows) {
+        if (!category_.empty()) {
+          for (std::size_t lane = 0; lane < n; ++lane) {
+            visit(tree, row + lane, walk_categories(tree, keys + lane));
+          }
+        } else if (n <= kFewRows) {
           for (std::size_t lane = 0; lane < n; ++lane) {
             visit(tree, row + lane, root_[tree] + walk<1>(tree, keys + lane)[0]);
           }
@@ -209,6 +223,28 @@ class FlatPredictor final : public Predictor {
     return at;
   }
 
+  /// The leaf of one row in a model with categories.
+  std::size_t walk_categories(std::size_t tree, const Key* keys) const {
+    std::size_t at = root_[tree];
+    for (;;) {
+      const Node<Key, Index>& node = nodes_[at];
+      const std::size_t child = root_[tree] + node.child;
+      if (child == at) return at;
+      const std::size_t from = first_[tree] + static_cast<std::size_t>(origin_[at]);
+      const Key key = keys[node.column];
+      const bool compares = category_start_[from] == category_start_[from + 1] ||
+                            key == Keys<X>::kMissingLeft || key == Keys<X>::kMissingRight;
+      const bool left = compares ? goes_left(key, node.threshold) : !in_set(from, key);
+      at = child + !left;
+    }
+  }
+
+  bool in_set(std::size_t from, Key key) const {
+    return std::binary_search(category_.begin() + category_start_[from],
+                              category_.begin() + category_start_[from + 1],
+                              category_of(Keys<X>::number(key)));
+  }
+
   std::size_t n_features_;
   std::size_t n_values_;
   std::vector<std::int32_t> output_;
@@ -218,6 +254,9 @@ class FlatPredictor final : public Predictor {
   std::vector<V> value_;
   std::vector<std::size_t> root_;
   std::vector<std::uint32_t> depth_;
+  std::vector<std::size_t> first_;            // first node of each tree, as the model counts
+  std::vector<std::int64_t> category_start_;  // of each node, as the model counts
+  std::vector<std::int32_t> category_;
 };
 
 /// Whether positions of nodes and columns fit the short index that makes a node eight bytes.

@@ -1,5 +1,6 @@
 #include "hardwood/model/trees.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -115,6 +116,36 @@ void check_tree(const Trees& trees, std::size_t tree, std::vector<std::uint8_t>&
   }
 }
 
+/// The sets lie one after the other; each is increasing.
+void check_categories(const Trees& trees) {
+  if (trees.category_start.empty() && trees.category.empty()) return;
+  const std::size_t n = trees.n_nodes();
+  const auto& start = trees.category_start;
+  if (start.size() != n + 1 || start.front() != 0 ||
+      start.back() != static_cast<std::int64_t>(trees.category.size()) ||
+      !std::ranges::is_sorted(start)) {
+    refuse("category_start must have " + std::to_string(n + 1) +
+           " entries that do not fall, from 0 to the number of categories, " +
+           std::to_string(trees.category.size()) + ".");
+  }
+  for (std::size_t tree = 0; tree < trees.n_trees(); ++tree) {
+    const auto first = static_cast<std::size_t>(trees.tree_start[tree]);
+    for (std::size_t at = first; at < static_cast<std::size_t>(trees.tree_start[tree + 1]); ++at) {
+      std::int32_t last = kNoCategory;
+      for (const std::int32_t category : trees.categories(at)) {
+        const std::string where = place(tree, static_cast<std::int64_t>(at - first));
+        if (trees.feature[at] == kLeaf) refuse(where + " is a leaf, but has categories.");
+        if (category <= last || category >= kMostCategories) {
+          refuse(where + " has category " + std::to_string(category) + " after " +
+                 std::to_string(last) + "; they must increase, from 0 to " +
+                 std::to_string(kMostCategories - 1) + ".");
+        }
+        last = category;
+      }
+    }
+  }
+}
+
 void check_values(const Trees& trees) {
   const auto n_values = static_cast<std::size_t>(trees.n_values);
   for (std::size_t tree = 0; tree < trees.n_trees(); ++tree) {
@@ -138,6 +169,7 @@ void Trees::check() const {
   check_sizes(*this);
   check_layout(*this);
   check_values(*this);
+  check_categories(*this);
   std::vector<std::uint8_t> reached;
   for (std::size_t tree = 0; tree < n_trees(); ++tree) check_tree(*this, tree, reached);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace hardwood::verify {
 namespace {
@@ -28,6 +29,9 @@ Ensemble::Ensemble(const model::Trees& trees)
       output_(trees.tree_output),
       n_values_(static_cast<std::size_t>(trees.n_values)),
       sum_float32_(trees.sum_float32) {
+  if (trees.has_categories()) {
+    throw std::invalid_argument("The search cannot bound categories; decide their nodes first.");
+  }
   if (sum_float32_) {
     for (double& base : base_) base = static_cast<float>(base);
   }

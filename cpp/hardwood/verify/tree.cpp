@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "hardwood/model/leaf_boxes.hpp"
 #include "hardwood/parallel.hpp"
@@ -18,7 +19,11 @@ class TreeSearch {
   TreeSearch(const model::Trees& trees, const Budget& budget)
       : budget_(budget),
         boxes_(model::leaf_boxes(trees, 0)),
-        label_(model::leaf_labels(trees, boxes_)) {}
+        label_(model::leaf_labels(trees, boxes_)) {
+    if (trees.has_categories()) {
+      throw std::invalid_argument("The search cannot bound categories; decide their nodes first.");
+    }
+  }
 
   /// The nearest leaf of another label than y, or infinity.
   double nearest(std::span<const double> x, std::int32_t y, std::span<double> x_adv) const {

@@ -1,5 +1,6 @@
 #include "hardwood/model/predict.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "check.hpp"
@@ -11,6 +12,10 @@ namespace {
 
 constexpr std::size_t kFeatures = 3;
 
+bool holds(const std::vector<std::int32_t>& set, double x) {
+  return x >= 0 && std::ranges::count(set, std::floor(x)) > 0;
+}
+
 /// The leaf by walking one row from node to node.
 NodeId plain_leaf(const model::Trees& trees, std::size_t tree, std::span<const double> row) {
   const auto start = static_cast<std::size_t>(trees.tree_start[tree]);
@@ -18,7 +23,10 @@ NodeId plain_leaf(const model::Trees& trees, std::size_t tree, std::span<const d
   while (trees.feature[start + static_cast<std::size_t>(node)] != kLeaf) {
     const std::size_t at = start + static_cast<std::size_t>(node);
     const double x = row[static_cast<std::size_t>(trees.feature[at])];
-    const bool left = std::isnan(x) ? trees.missing_left[at] != 0
+    const auto set = trees.categories(at);
+    const double rounded = trees.x_float32 ? static_cast<float>(x) : x;
+    const bool left = std::isnan(x)  ? trees.missing_left[at] != 0
+                      : !set.empty() ? !holds({set.begin(), set.end()}, rounded)
                       : trees.x_float32
                           ? static_cast<float>(x) < static_cast<float>(trees.threshold[at])
                           : x < trees.threshold[at];
@@ -31,8 +39,10 @@ const Case same_as_a_walk{
     "predict: leaves, margins and leaf boxes agree with a plain walk, for any number of threads",
     [] {
       Random random(1);
-      for (const bool float32 : {true, false}) {
-        const model::Trees trees = random_trees(random, 9, 12, kFeatures, float32);
+      for (const auto& [float32, categories] :
+           {std::pair{true, false}, {false, false}, {true, true}, {false, true}}) {
+        model::Trees trees = random_trees(random, 9, 12, kFeatures, float32);
+        if (categories) add_categories(random, trees);
         trees.check();
         const auto predictor = model::make_predictor(trees);
         for (const std::size_t n_rows : {1u, 2u, 3u, 8u, 9u, 700u}) {
@@ -56,8 +66,11 @@ const Case same_as_a_walk{
               bool inside = true;
               for (const model::Condition& condition : boxes.of(b)) {
                 const double value = rows(i, static_cast<std::size_t>(condition.feature));
+                const double rounded = float32 ? static_cast<float>(value) : value;
+                const auto& [all_but, listed] = condition.categories;
                 inside = inside && (std::isnan(value) ? condition.missing
-                                                      : condition.interval.contains(value));
+                                                      : condition.interval.contains(value) &&
+                                                            holds(listed, rounded) != all_but);
               }
               held = held && inside == (boxes.node[b] == leaf[i * trees.n_trees()]);
             }

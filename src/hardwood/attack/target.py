@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hardwood import _check, _core
 from hardwood._check import FloatArray
+from hardwood.errors import UnsupportedModelError
 from hardwood.model.load import open_model
 from hardwood.model.trees import Trees
 from hardwood.threat import Norm, Reach
@@ -94,6 +95,11 @@ def open_target(
     if black_box and (own_predict or not _readable(model)):
         return _without_trees(model, X, y)
     trees, witness = open_model(model)
+    if len(trees.categorical_features):
+        raise UnsupportedModelError(
+            f"find_adversarial cannot attack splits on categories, which this model has on the "
+            f"features {trees.categorical_features.tolist()}; minimal_distance and certify can."
+        )
     table = _check.rows(X, trees.n_features, trees.feature_names)
     position = _check.labels(y, trees.classes, trees.n_classes, len(table))
     names = trees.feature_names or _check.column_names(X)

@@ -11,7 +11,7 @@ import hardwood as hw
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(help="A model file of hardwood, XGBoost, LightGBM or CatBoost.")
+        Path, typer.Argument(help="A model file of hardwood, XGBoost, LightGBM, CatBoost or ONNX.")
     ],
     target: Annotated[
         Path, typer.Argument(help="Its new name: .json or .ubj (XGBoost), .txt (LightGBM), .onnx.")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.model import file, ubjson
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, refuse_categories
 
 
 def to_xgboost(trees: Trees) -> Any:
@@ -27,6 +27,7 @@ def to_xgboost(trees: Trees) -> Any:
 
 def to_shap(trees: Trees) -> dict[str, Any]:
     """Spell the model out as the dictionary that ``shap.TreeExplainer`` takes."""
+    refuse_categories(trees, "to_shap")
     last_left = _last_left(trees)
     cover = file.cover_of(trees)
     k = trees.value.shape[1]
@@ -62,6 +63,7 @@ def to_shap(trees: Trees) -> dict[str, Any]:
 
 def to_lightgbm(trees: Trees) -> str:
     """Write the model as LightGBM's text, for ``lightgbm.Booster(model_str=...)``."""
+    refuse_categories(trees, "to_lightgbm")
     n_outputs = trees.n_outputs
     objective = {
         "identity": "regression"
@@ -160,6 +162,7 @@ def to_onnx(trees: Trees) -> bytes:
         from onnx import TensorProto, helper
     except ImportError:
         raise ImportError("to_onnx needs onnx. Install it with: pip install onnx") from None
+    refuse_categories(trees, "to_onnx")
     leaf = trees.feature == LEAF
     k = trees.value.shape[1]
     size = np.diff(trees.tree_start)

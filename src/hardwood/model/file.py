@@ -23,10 +23,10 @@ import numpy.typing as npt
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError
 from hardwood.model import ubjson
-from hardwood.model.trees import LEAF, LINKS, Trees
+from hardwood.model.trees import LEAF, LINKS, Trees, take_sets
 from hardwood.threat import Threat
 
-FORMAT = 1
+FORMAT = 2
 NOTE = "hardwood"
 MAX_BYTES = 2**32
 
@@ -41,7 +41,8 @@ _CLASS_TYPES = (
 class Tables:
     """Trees as XGBoost holds them: float32, one value a leaf, one output a tree.
 
-    ``condition`` is the threshold of a split and the value of a leaf.
+    ``condition`` is the threshold of a split and the value of a leaf, 0 where a split has a set of
+    categories.
     """
 
     feature: IntArray
@@ -54,6 +55,8 @@ class Tables:
     tree_start: npt.NDArray[np.int64]
     tree_output: IntArray
     base: npt.NDArray[np.float32]
+    category_start: npt.NDArray[np.int64]
+    category: IntArray
 
     @property
     def leaf(self) -> npt.NDArray[np.bool_]:
@@ -72,6 +75,9 @@ class Tables:
             digest.update(np.where(split, children, LEAF).astype("<i4").tobytes())
         digest.update((self.missing_left & split).astype("u1").tobytes())
         digest.update((self.condition + np.float32(0)).astype("<f4").tobytes())  # no -0.0
+        if len(self.category):
+            digest.update(np.asarray(self.category_start, "<i8").tobytes())
+            digest.update(np.asarray(self.category, "<i4").tobytes())
         return digest.hexdigest()
 
 
@@ -101,6 +107,9 @@ def document(
     probability, whose logit need not hit it. There, the base is a tree with a single leaf, first in
     the sum, and so the margin is the same to the last bit.
     """
+    place = _beside_siblings(trees)
+    if place is not None:
+        trees = _renumbered(trees, place)
     tables = _tables(trees)
     n_outputs = trees.n_outputs
     many = n_outputs > 1
@@ -120,6 +129,11 @@ def document(
         }
     base_score = "5E-1" if trees.link == "logistic" and not many else f"{tables.base[0]:.9g}"
     note = _note(trees, tables, n_base_trees, metadata)
+    if place is not None:
+        start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
+        back = np.empty(trees.n_nodes, dtype="<i4")
+        back[start + place] = np.arange(trees.n_nodes) - start
+        note["node"] = base64.b64encode(back.tobytes()).decode()
     names = trees.feature_names
     n_round = n_outputs * n_parallel_trees
     n_trees = len(tables.tree_output)
@@ -160,6 +174,47 @@ def document(
     }
 
 
+def _beside_siblings(trees: Trees) -> npt.NDArray[np.int64] | None:
+    """New positions in which every right child follows its left one: xgboost relies on it.
+
+    None if they are so already.
+    """
+    split = trees.feature != LEAF
+    if np.array_equal(trees.right[split], trees.left[split] + 1):
+        return None
+    size = np.diff(trees.tree_start)
+    start = np.repeat(trees.tree_start[:-1], size)
+    level, levels = trees.tree_start[:-1], []
+    while len(level):
+        levels.append(level)
+        parent = level[split[level]]
+        children = np.column_stack([trees.left[parent], trees.right[parent]])
+        level = (start[parent][:, None] + children).ravel()
+    order = np.concatenate(levels)
+    order = order[np.argsort(start[order], kind="stable")]  # tree by tree, level by level
+    place = np.empty(trees.n_nodes, dtype=np.int64)
+    place[order] = np.arange(trees.n_nodes)
+    return place - start
+
+
+def _renumbered(trees: Trees, place: npt.NDArray[np.int64]) -> Trees:
+    """The same trees; node i of a tree goes to the position ``place[i]`` in it."""
+    start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
+    order = np.argsort(start + place)
+    split = trees.feature != LEAF
+    state = trees.__getstate__()
+    for name in ("left", "right"):
+        moved = np.full(trees.n_nodes, LEAF, dtype=np.int64)
+        moved[split] = place[start[split] + state[name][split]]
+        state[name] = moved
+    for name in ("feature", "threshold", "left", "right", "missing_left", "value", "gain", "cover"):
+        state[name] = None if state[name] is None else state[name][order]
+    state["category_start"], state["category"] = take_sets(
+        trees.category_start, trees.category, order
+    )
+    return Trees(**state)
+
+
 def _tables(trees: Trees) -> Tables:
     """Cut leaves with k values into k trees, bring everything to float32."""
     k = trees.value.shape[1]
@@ -172,17 +227,21 @@ def _tables(trees: Trees) -> Tables:
     cover = cover_of(trees)
     gain = np.zeros(trees.n_nodes) if trees.gain is None else trees.gain
     value = _float32(trees.value)[node, tree_of % k]
+    threshold = np.where(trees.categorical, np.float32(0), float32_above(trees.threshold))
+    category_start, category = take_sets(trees.category_start, trees.category, node)
     return Tables(
         feature=trees.feature[node],
         left=np.where(leaf, LEAF, trees.left)[node].astype(np.int32),
         right=np.where(leaf, LEAF, trees.right)[node].astype(np.int32),
         missing_left=(trees.missing_left & ~leaf)[node],
-        condition=np.where(leaf[node], value, float32_above(trees.threshold)[node]),
+        condition=np.where(leaf[node], value, threshold[node]),
         gain=_float32(gain)[node],
         cover=_float32(cover)[node],
         tree_start=tree_start,
         tree_output=(np.repeat(trees.tree_output, k) + np.arange(len(start)) % k).astype(np.int32),
         base=_float32(trees.base),
+        category_start=category_start,
+        category=category,
     )
 
 
@@ -231,27 +290,31 @@ def _with_base_trees(tables: Tables) -> Tables:
         tree_start=np.concatenate([np.arange(n), tables.tree_start + n]),
         tree_output=put(tables.tree_output, np.arange(n)),
         base=np.zeros_like(tables.base),
+        category_start=put(tables.category_start, 0),
+        category=tables.category,
     )
 
 
 def _tree_documents(tables: Tables, n_features: int) -> list[dict[str, Any]]:
-    none, long_none = np.empty(0, np.int32), np.empty(0, np.int64)
     documents = []
     for k in range(len(tables.tree_output)):
         at = slice(tables.tree_start[k], tables.tree_start[k + 1])
         size = int(at.stop - at.start)
         left, right, condition = tables.left[at], tables.right[at], tables.condition[at]
         leaf = tables.leaf[at]
+        set_start = tables.category_start[at.start : at.stop + 1]
+        set_size = np.diff(set_start)
+        with_set = np.flatnonzero(set_size)
         parents = np.full(size, _NO_PARENT, np.int32)
         for children in (left, right):
             parents[children[~leaf]] = np.flatnonzero(~leaf)
         documents.append(
             {
                 "base_weights": np.where(leaf, condition, np.float32(0)),
-                "categories": none,
-                "categories_nodes": none,
-                "categories_segments": long_none,
-                "categories_sizes": long_none,
+                "categories": tables.category[set_start[0] : set_start[-1]],
+                "categories_nodes": with_set.astype(np.int32),
+                "categories_segments": set_start[with_set] - set_start[0],
+                "categories_sizes": set_size[with_set],
                 "default_left": tables.missing_left[at].astype(np.uint8),
                 "id": k,
                 "left_children": left,
@@ -260,7 +323,7 @@ def _tree_documents(tables: Tables, n_features: int) -> list[dict[str, Any]]:
                 "right_children": right,
                 "split_conditions": condition,
                 "split_indices": np.where(leaf, 0, tables.feature[at]).astype(np.int32),
-                "split_type": np.zeros(size, np.uint8),
+                "split_type": (set_size > 0).astype(np.uint8),
                 "sum_hessian": tables.cover[at],
                 "tree_param": {
                     "num_deleted": "0",
@@ -308,7 +371,8 @@ def _note(
     trees: Trees, tables: Tables, n_base_trees: int, metadata: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     note: dict[str, Any] = {
-        "format": FORMAT,
+        # The smallest one whose readers understand the file.
+        "format": 2 if len(trees.category) or trees.category_names else 1,
         "hardwood": version("hardwood"),
         "trees": tables.digest(),
         "link": trees.link,
@@ -321,6 +385,10 @@ def _note(
         "feature_names": trees.feature_names,
         "metadata": _plain_metadata(trees, trees.metadata if metadata is None else metadata),
     }
+    if trees.category_names:
+        note["category_names"] = {
+            str(feature): _plain(names) for feature, names in trees.category_names.items()
+        }
     for name in ("threshold", "value", "gain", "cover"):
         array = getattr(trees, name)
         if array is None:
@@ -415,8 +483,8 @@ def parse(data: bytes) -> dict[str, Any]:
     """Read JSON or UBJSON, whichever it is, into a document."""
     if data[:1] != b"{":
         raise ModelFileError(
-            f"A model file begins with '{{' (JSON, UBJSON) or 'tree' (LightGBM's text); this one "
-            f"begins with {data[:8]!r}."
+            f"A model file begins with '{{' (JSON, UBJSON), 'tree' (LightGBM's text) or byte 8 "
+            f"(ONNX); this one begins with {data[:8]!r}."
         )
     try:
         text = data[1:2] in b' \t\r\n"}'
@@ -452,7 +520,19 @@ def restore(tables: Tables, text: str, n_features: int) -> Trees | None:
         )
     if note.get("trees") != tables.digest():
         return None
-    return _restore(tables, note, n_features)
+    trees = _restore(tables, note, n_features)
+    return trees if "node" not in note else _renumbered(trees, _places(note["node"], trees))
+
+
+def _places(given: Any, trees: Trees) -> npt.NDArray[np.int64]:
+    """Positions that the nodes had before they were put beside their siblings."""
+    place = np.frombuffer(_bytes("node", given, 4 * trees.n_nodes), "<i4").astype(np.int64)
+    start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
+    size = np.repeat(np.diff(trees.tree_start), np.diff(trees.tree_start))
+    inside = np.all((place >= 0) & (place < size)) and np.all(place[trees.tree_start[:-1]] == 0)
+    if not inside or len(np.unique(start + place)) != trees.n_nodes:
+        raise ModelFileError("node in the file's note is no order of the nodes of each tree.")
+    return place
 
 
 def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
@@ -474,10 +554,11 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
     sister = first[:, None] + np.repeat(size, size)[:, None] * np.arange(k)
     value = np.where(leaf[:, None], tables.condition[sister], np.float32(0))
     threshold = np.where(leaf, np.float32(0), tables.condition[first])
+    category_start, category = take_sets(tables.category_start, tables.category, first)
     exact_threshold = _exact(note, "threshold", n, note.get("x_dtype"))
     exact_value = _exact(note, "value", n * k, note.get("value_dtype"))
     if exact_threshold is not None:
-        exact_threshold = np.where(leaf, 0, exact_threshold)
+        exact_threshold = np.where(leaf | (np.diff(category_start) > 0), 0, exact_threshold)
         if not np.array_equal(float32_above(exact_threshold), threshold):
             raise ModelFileError("threshold in the file's note is not that of the trees.")
     if exact_value is not None:
@@ -513,7 +594,23 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
         gain=_known(note, "gain", tables.gain[first]),
         cover=_known(note, "cover", tables.cover[first]),
         metadata=metadata,
+        category_start=category_start,
+        category=category,
+        category_names=_category_names(note.get("category_names")),
     )
+
+
+def _category_names(plain: Any) -> dict[int, list[Any]]:
+    names = {}
+    for feature, listed in _typed("category_names", {} if plain is None else plain, dict).items():
+        if not feature.isascii() or not feature.isdigit() or len(feature) > 9:
+            raise ModelFileError(
+                f"category_names in the file's note names feature {feature[:40]!r}."
+            )
+        for name in _typed("category_names", listed, list):
+            _typed("category_names", name, (str, int, float))
+        names[int(feature)] = listed
+    return names
 
 
 def _without_base_trees(tables: Tables, n: int) -> Tables:
@@ -530,6 +627,8 @@ def _without_base_trees(tables: Tables, n: int) -> Tables:
         tables.tree_start[n:] - n,
         tables.tree_output[n:],
         tables.condition[:n],
+        tables.category_start[n:],
+        tables.category,
     )
 
 
@@ -544,6 +643,9 @@ def _one_of_each(tables: Tables, k: int) -> npt.NDArray[np.int64]:
         np.array_equal(array, array[sister_of])
         for array in (tables.feature, tables.left, tables.right, tables.missing_left)
     )
+    sets = take_sets(tables.category_start, tables.category, sister_of)
+    alike = alike and np.array_equal(sets[0], tables.category_start)
+    alike = alike and np.array_equal(sets[1], tables.category)
     split = ~tables.leaf
     if not alike or not np.array_equal(tables.condition[split], tables.condition[sister_of[split]]):
         raise ModelFileError(f"The file's note joins every {k} trees, but they differ in splits.")
@@ -568,13 +670,17 @@ def _exact(note: dict[str, Any], name: str, n: int, dtype: Any) -> FloatArray | 
     given = note.get(name)
     if given is None:
         return None
+    return np.frombuffer(_bytes(name, given, 8 * n), "<f8").astype(np.float64)
+
+
+def _bytes(name: str, given: Any, n: int) -> bytes:
     try:
         data = base64.b64decode(_typed(name, given, str), validate=True)
     except (binascii.Error, ValueError):
         raise ModelFileError(f"{name} in the file's note is not base64.") from None
-    if len(data) != 8 * n:
-        raise ModelFileError(f"{name} in the file's note has {len(data)} bytes, not {8 * n}.")
-    return np.frombuffer(data, "<f8").astype(np.float64)
+    if len(data) != n:
+        raise ModelFileError(f"{name} in the file's note has {len(data)} bytes, not {n}.")
+    return data
 
 
 def _as(dtype: Any, tables: npt.NDArray[np.float32], exact: FloatArray | None) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hardwood import _check, _core
 from hardwood._check import FloatArray, IntArray
-from hardwood.errors import ModelFileError
+from hardwood.errors import ModelFileError, UnsupportedModelError
 
 Link = Literal["identity", "logistic", "softmax", "share", "exp"]
 LINKS: tuple[Link, ...] = ("identity", "logistic", "softmax", "share", "exp")
@@ -21,10 +21,11 @@ class Trees:
     """A tree model of any origin, as flat read-only arrays.
 
     A row goes left when ``x < threshold``, x rounded to ``x_dtype`` first; a missing value goes
-    left where ``missing_left`` says so. Tree k owns the nodes ``tree_start[k]`` to
-    ``tree_start[k + 1]``; its leaf's values are added to the outputs of the margin from
-    ``tree_output[k]`` on. The margin starts at ``base`` and is added up in tree order, in the
-    precision of ``value``.
+    left where ``missing_left`` says so. A node with a set of categories has no use for its
+    threshold: a row goes right when its value, a whole number, is in the set. Tree k owns the nodes
+    ``tree_start[k]`` to ``tree_start[k + 1]``; its leaf's values are added to the outputs of the
+    margin from ``tree_output[k]`` on. The margin starts at ``base`` and is added up in tree order,
+    in the precision of ``value``.
 
     Parameters
     ----------
@@ -57,6 +58,15 @@ class Trees:
         What training knew of a node: gain of its split, weight of its rows.
     metadata : mapping or None, default=None
         What else the model's file says, such as parameters and the threat it was trained against.
+    category_start : array-like of int, shape (n_nodes + 1,) or None, default=None
+        The set of node i is ``category[category_start[i]:category_start[i + 1]]``, increasing;
+        empty for leaves and for nodes that compare with their threshold. None: no node has a set.
+    category : array-like of int or None, default=None
+        The categories of all sets, 0 to 2**24 - 1.
+    category_names : mapping or None, default=None
+        For features whose categories were not numbers at their source: the names of the categories
+        0, 1, ... by feature. A data frame may hold these instead. An empty list: data frames call
+        them by their numbers.
 
     Examples
     --------
@@ -76,6 +86,8 @@ class Trees:
     tree_start: npt.NDArray[np.int64]
     tree_output: IntArray
     base: FloatArray
+    category_start: npt.NDArray[np.int64]
+    category: IntArray
 
     def __init__(
         self,
@@ -96,6 +108,9 @@ class Trees:
         gain: npt.ArrayLike | None = None,
         cover: npt.ArrayLike | None = None,
         metadata: Mapping[str, Any] | None = None,
+        category_start: npt.ArrayLike | None = None,
+        category: npt.ArrayLike | None = None,
+        category_names: Mapping[int, Sequence[Any]] | None = None,
     ) -> None:
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got link={link!r}.")
@@ -115,6 +130,11 @@ class Trees:
         self.cover = None if cover is None else _frozen("cover", cover, np.float64, 1)
         self.feature_names = None if feature_names is None else list(feature_names)
         self.metadata = None if metadata is None else dict(metadata)
+        if category_start is None:
+            category_start = np.zeros(len(self.feature) + 1)
+        self.category_start = _frozen("category_start", category_start, np.int64, 1)
+        self.category = _frozen("category", () if category is None else category, np.int32, 1)
+        self.category_names = {f: list(names) for f, names in (category_names or {}).items()}
         if n_features is None:
             n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
         self.n_features = int(n_features)
@@ -136,6 +156,8 @@ class Trees:
                 n_features=self.n_features,
                 x_float32=self.x_dtype == np.float32,
                 sum_float32=self.value.dtype == np.float32,
+                category_start=self.category_start,
+                category=self.category,
             )
         except ValueError as error:
             raise ModelFileError(str(error)) from None
@@ -152,6 +174,12 @@ class Trees:
                 f"feature_names has {len(self.feature_names)} entries but the model has "
                 f"{self.n_features} features."
             )
+        for feature in self.category_names:
+            if not 0 <= feature < self.n_features:
+                raise ModelFileError(
+                    f"category_names names feature {feature}, but the model has "
+                    f"{self.n_features} features."
+                )
         if self.classes is not None and self.classes.shape != (self.n_classes,):
             raise ModelFileError(
                 f"classes has shape {self.classes.shape} but the model tells {self.n_classes} "
@@ -188,6 +216,17 @@ class Trees:
         """Number of classes; a margin of one output tells two apart."""
         return max(self.n_outputs, 2)
 
+    @property
+    def categorical(self) -> npt.NDArray[np.bool_]:
+        """Which nodes have a set of categories, shape (n_nodes,)."""
+        has_set: npt.NDArray[np.bool_] = np.diff(self.category_start) > 0
+        return has_set
+
+    @property
+    def categorical_features(self) -> npt.NDArray[np.int64]:
+        """Features that some split takes for categories, increasing."""
+        return np.unique(self.feature[self.categorical]).astype(np.int64)
+
     def __repr__(self) -> str:
         return (
             f"Trees(n_trees={self.n_trees}, n_leaves={self.n_leaves}, "
@@ -223,9 +262,29 @@ class Trees:
             cut[name] = cut[name][:n_nodes]
         for name in ("gain", "cover"):
             cut[name] = None if cut[name] is None else cut[name][:n_nodes]
+        cut["category_start"] = self.category_start[: n_nodes + 1]
+        cut["category"] = self.category[: self.category_start[n_nodes]]
         cut["tree_start"] = self.tree_start[: n_trees + 1]
         cut["tree_output"] = self.tree_output[:n_trees]
         return Trees(**cut)
+
+    def rows(self, X: Any) -> FloatArray:
+        """Check rows and bring them to the numbers that the trees compare.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value. Categories are whole numbers, or in a data frame the names
+            that the model knows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            float64, in C order, columns in the model's order.
+        """
+        names: dict[int, list[Any] | None] = dict.fromkeys(self.categorical_features.tolist())
+        names.update(self.category_names)
+        return _check.rows(X, self.n_features, self.feature_names, names)
 
     def margin(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Add up the trees.
@@ -242,7 +301,7 @@ class Trees:
         ndarray of shape (n_samples, n_outputs)
             Margins, float64, holding exactly what the model's own precision gives.
         """
-        table = _check.rows(X, self.n_features, self.feature_names)
+        table = self.rows(X)
         return np.asarray(self._core.margin(table, n_threads=_check.thread_count(n_jobs)))
 
     def apply(self, X: Any, *, n_jobs: int | None = None) -> IntArray:
@@ -260,7 +319,7 @@ class Trees:
         ndarray of shape (n_samples, n_trees)
             Nodes, counted from the first node of their tree.
         """
-        table = _check.rows(X, self.n_features, self.feature_names)
+        table = self.rows(X)
         return np.asarray(self._core.apply(table, n_threads=_check.thread_count(n_jobs)))
 
     def predict_class(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[np.int64]:
@@ -319,12 +378,40 @@ class Trees:
         low, high : ndarray of shape (n_leaves, n_features)
             A row of doubles without missing values ends in the leaf if and only if
             ``low <= x < high``. The ends lie where rounding to ``x_dtype`` crosses the threshold,
-            so they hold for x as it is, not only for x already rounded.
+            so they hold for x as it is, not only for x already rounded. What splits on categories
+            ask beside this, `leaf_categories` tells.
         """
-        if not 0 <= tree < self.n_trees:
-            raise ValueError(f"tree must be 0 to {self.n_trees - 1}, got tree={tree}.")
+        self._check_tree(tree)
         leaf, low, high = self._core.leaf_boxes(tree)
         return np.asarray(leaf), np.asarray(low), np.asarray(high)
+
+    def leaf_categories(self, tree: int = 0) -> list[dict[int, tuple[bool, IntArray]]]:
+        """Give the categories with which a row ends in each leaf of one tree.
+
+        Parameters
+        ----------
+        tree : int, default=0
+            Which tree.
+
+        Returns
+        -------
+        list of dict
+            For each leaf, in the order of `leaf_boxes`: by feature, ``(all_but, listed)``. A
+            category passes if it is listed, or, where ``all_but``, if it is not. Features that no
+            split on the way takes for categories are left out.
+        """
+        self._check_tree(tree)
+        nodes, leaf, feature, all_but, start, listed = map(
+            np.asarray, self._core.leaf_categories(tree)
+        )
+        asked: list[dict[int, tuple[bool, IntArray]]] = [{} for _ in nodes]
+        for i, (at, f) in enumerate(zip(leaf, feature, strict=True)):
+            asked[at][int(f)] = bool(all_but[i]), listed[start[i] : start[i + 1]]
+        return asked
+
+    def _check_tree(self, tree: int) -> None:
+        if not 0 <= tree < self.n_trees:
+            raise ValueError(f"tree must be 0 to {self.n_trees - 1}, got tree={tree}.")
 
     def save_model(self, path: str | Path) -> None:
         """Write the model to a file that stock xgboost loads, too.
@@ -395,6 +482,29 @@ class Trees:
         from hardwood.model import export
 
         return export.to_shap(self)
+
+
+def take_sets(
+    start: npt.NDArray[np.int64], category: IntArray, node: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], IntArray]:
+    """The sets of some nodes, in this order, as ``category_start`` and ``category``."""
+    size = np.diff(start)[node]
+    new_start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    at = np.repeat(start[node] - new_start[:-1], size) + np.arange(new_start[-1])
+    return new_start, category[at]
+
+
+def refuse_categories(trees: Trees, what: str) -> None:
+    """Stop where sets of categories have no place."""
+    if trees.categorical.any():
+        at = int(np.argmax(trees.categorical))
+        tree = int(np.searchsorted(trees.tree_start, at, side="right")) - 1
+        feature = int(trees.feature[at])
+        column = feature if trees.feature_names is None else trees.feature_names[feature]
+        raise UnsupportedModelError(
+            f"Tree {tree}, node {at - trees.tree_start[tree]} splits on categories of column "
+            f"{column!r}, which {what} cannot express. Retrain with the column one-hot encoded."
+        )
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

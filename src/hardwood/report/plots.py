@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hardwood import _check
 from hardwood._check import FloatArray
 from hardwood.model.load import load_model
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, refuse_categories
 
 # Hues that stay apart for colour-blind readers.
 _HUES = ("#3b76af", "#e08214", "#1b9e77", "#a6559d", "#b8860b", "#5ab4ac", "#c0504d", "#7f7f7f")
@@ -56,6 +56,7 @@ def plot_tree(
         The axes drawn on.
     """
     trees = load_model(model)
+    refuse_categories(trees, "plot_tree")
     if not 0 <= tree < trees.n_trees:
         raise ValueError(f"tree must be 0 to {trees.n_trees - 1}, got tree={tree}.")
     if max_depth is not None and max_depth < 0:
@@ -126,6 +127,8 @@ def plot_boundaries(
         The axes drawn on.
     """
     loaded = {title: load_model(model) for title, model in models.items()}
+    for trees in loaded.values():
+        refuse_categories(trees, "plot_boundaries")
     for title, trees in loaded.items():
         if trees.n_features != 2:
             raise ValueError(

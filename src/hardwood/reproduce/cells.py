@@ -154,11 +154,8 @@ def _distances(cell: Cell, data: Dataset) -> dict[str, Any]:
 
 def _over_trees(cell: Cell, data: Dataset) -> dict[str, Any]:
     """Accuracy and exact distance of one run's model, cut at several numbers of trees."""
-    settings = dict(cell.settings)
-    if "max_trees" in settings:
-        settings["trees"] = [k for k in settings["trees"] if k <= settings["max_trees"]]
-        settings["trees"] = settings["trees"] or cell.settings["trees"][:1]
-    model = train(Cell(cell.table, cell.name, cell.training, settings), data)
+    settings = cell.settings
+    model = train(cell, data)
     rows = []
     for k in settings["trees"]:
         cut = model.trees_.first(k * model.trees_.n_outputs)

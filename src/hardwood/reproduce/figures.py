@@ -112,7 +112,6 @@ def _boundaries(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> A
         rows = {"X_test": X[n_rows:], "y_test": y[n_rows:]}
         plot_boundaries(trees, X[:n_rows], y[:n_rows], **rows, axes=line)
         line[0].set_ylabel(kind)
-    figure.tight_layout()
     return figure
 
 
@@ -127,7 +126,6 @@ def _over_trees(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> A
                 _circles(ax, rows, NATURAL if natural else ROBUST, cell.training)
         ax.set_title(name)
         _label(ax)
-    figure.tight_layout()
     return figure
 
 
@@ -139,14 +137,12 @@ def _depth(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
         for cell in cells:
             kept = {k: v for k, v in settings.items() if k not in ("title", "set", "depths")}
             changed = {**cell.settings, **kept, "depth": depth}
-            changed.pop("max_trees", None)
             one = Cell(f"depth-{depth}", cell.name, cell.training, changed)
             rows = run(one, out, say)["answer"]["rows"]
             color = NATURAL if cell.training == "natural" else ROBUST
             _circles(ax, rows, color, cell.training)
         ax.set_title(f"depth {depth}")
         _label(ax)
-    figure.tight_layout()
     return figure
 
 
@@ -171,7 +167,8 @@ def _circles(ax: Any, rows: list[dict[str, Any]], color: str, training: str) -> 
 def _label(ax: Any) -> None:
     ax.set_xlabel("test accuracy")
     ax.set_ylabel("mean exact l_inf distance")
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, 1.15 * ax.get_ylim()[1])  # room for the last label
+    ax.margins(x=0.15)
     ax.legend(loc="best", fontsize=8)
 
 
@@ -201,7 +198,6 @@ def _images(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
                 fooled = names[int(model.predict(found.X_adv)[0])]
                 _show(ax, found.X_adv, f"{kind}: {found.upper[0]:.3f}\npredicted {fooled}")
         say(f"images: {name}")
-    figure.tight_layout()
     return figure
 
 

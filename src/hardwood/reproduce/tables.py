@@ -55,18 +55,29 @@ def _over_trees(table: Table, out: Path) -> str:
         for robust, natural in zip(
             answers["paper"]["rows"], answers["natural"]["rows"], strict=True
         ):
-            k = one["trees"].index(robust["trees"])
+            paper = _paper_at(one, robust["trees"])
             lines.append(
                 [
                     str(robust["trees"]),
-                    _beside("accuracy", robust, one["robust"]["accuracy"][k]),
-                    _beside("accuracy", natural, one["natural"]["accuracy"][k]),
-                    _beside("inf", robust, one["robust"]["cheng"][k]),
-                    _beside("inf", natural, one["natural"]["cheng"][k]),
+                    _beside("accuracy", robust, paper["robust", "accuracy"]),
+                    _beside("accuracy", natural, paper["natural", "accuracy"]),
+                    _beside("inf", robust, paper["robust", "cheng"]),
+                    _beside("inf", natural, paper["natural", "cheng"]),
                 ]
             )
         sections.append(f"### {one['name']}\n\n{_markdown(lines)}")
     return "\n\n".join(sections)
+
+
+def _paper_at(one: dict[str, Any], n_trees: int) -> dict[tuple[str, str], float | None]:
+    """The paper's numbers at a number of trees; None where it has none."""
+    return {
+        (kind, column): one[kind][column][one["trees"].index(n_trees)]
+        if n_trees in one["trees"]
+        else None
+        for kind in ("robust", "natural")
+        for column in ("accuracy", "cheng")
+    }
 
 
 def _accuracies(table: Table, out: Path) -> str:

@@ -77,7 +77,7 @@ def certify(
     if not isinstance(threat, Threat):
         threat = Threat(threat)
     problem = Problem.of(model, X, y, n_jobs)
-    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)
+    reach = problem.reach(threat)
     if problem.trees.n_trees == 1:
         distance, X_adv = tree.nearest(problem, threat.norm, reach)
         status = np.where(np.isfinite(distance), "broken", "certified")

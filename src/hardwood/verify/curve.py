@@ -118,7 +118,7 @@ def certified_accuracy(
     grid = np.sort(grid)
     problem = Problem.of(model, X, y, n_jobs)
     threat = Threat(1) if threat is None else threat
-    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names)
+    reach = problem.reach(threat)
     curve = _Bisection(problem, threat, reach, grid, effort)
     for verdict in ("broken", "certified"):  # the bracket closes from both sides of "unknown"
         curve.close(verdict)

@@ -107,7 +107,7 @@ def minimal_distance(
             f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
         )
     problem = Problem.of(model, X, y, n_jobs)
-    reach = threat.reach(problem.trees.n_features, problem.trees.feature_names).without_radius()
+    reach = problem.reach(threat).without_radius()
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
     if method == "search" and problem.trees.n_trees == 1:

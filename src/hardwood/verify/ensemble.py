@@ -1,12 +1,14 @@
 """Exact answers about any number of trees: the core's search, its clock and its progress."""
 
 import threading
+import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
@@ -18,6 +20,7 @@ from hardwood.verify.tree import _NORM
 
 Progress = Callable[[int, int, int], object]
 
+_MOMENT = 1e-9  # seconds for rows whose turn comes when the time is over
 _PULSE = 0.05  # seconds between two looks at the search
 _REASON = {
     _core.Ending.exact: "",
@@ -92,6 +95,29 @@ def decide(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
 
 
 def _ask(
+    function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
+) -> Found:
+    end = time.monotonic() + _seconds(effort.total_time_limit)
+    n_done = n_open = 0
+
+    def tell(done: int, undecided: int, _: int) -> None:
+        if effort.progress is not None:
+            effort.progress(n_done + done, n_open + undecided, len(problem.X))
+
+    def part(one: Problem) -> tuple[npt.NDArray[Any], ...]:
+        nonlocal n_done, n_open
+        left = max(end - time.monotonic(), _MOMENT)
+        found = _search(
+            function, one, norm, reach, replace(effort, total_time_limit=left, progress=tell)
+        )
+        n_done, n_open = n_done + len(one.X), n_open + int(np.count_nonzero(found.reason != ""))
+        return found.upper, found.X_adv, found.lower, found.reason, found.seconds
+
+    upper, X_adv, lower, reason, seconds = problem.by_category(part)
+    return Found(lower, upper, reason, X_adv, seconds)
+
+
+def _search(
     function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
 ) -> Found:
     watch = _core.Watch()

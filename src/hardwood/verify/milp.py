@@ -1,6 +1,7 @@
 """The distance as a mixed-integer program, solved by HiGHS: slow, and independent of the search."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,16 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     for every leaf. The lower bound holds up to the solver's tolerances; an example counts only if
     it fools the model itself.
     """
+
+    def part(one: Problem) -> tuple[npt.NDArray[Any], ...]:
+        found = _nearest(one, norm, reach, effort)
+        return found.upper, found.X_adv, found.lower, found.reason, found.seconds
+
+    upper, X_adv, lower, reason, seconds = problem.by_category(part)
+    return Found(lower, upper, reason, X_adv, seconds)
+
+
+def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
     n_rows = len(problem.X)
     lower, upper = np.zeros(n_rows), np.full(n_rows, np.inf)
     reason = np.full(n_rows, "", dtype="<U40")

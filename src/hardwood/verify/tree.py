@@ -15,6 +15,11 @@ def nearest(problem: Problem, norm: Norm, reach: Reach) -> tuple[FloatArray, Flo
 
     Infinity and a row of NaN where there is none.
     """
+    distance, X_adv = problem.by_category(lambda part: _nearest(part, norm, reach))
+    return distance, X_adv
+
+
+def _nearest(problem: Problem, norm: Norm, reach: Reach) -> tuple[FloatArray, FloatArray]:
     distance, X_adv = _core.nearest_in_tree(
         problem.trees._core,
         problem.X,

@@ -248,3 +248,14 @@ def test_errors_say_what_to_do(table):
         hw.find_adversarial(object(), X, y, method="cheng")
     with pytest.raises(ValueError, match="y contains 7, which the model has not seen"):
         hw.find_adversarial(forest, X[:1], [7], method="cheng")
+
+
+def test_models_with_categories_are_refused_by_name():
+    frame = pd.DataFrame({"a": [0.1, 0.9] * 20, "c": pd.Categorical(["x", "y", "z", "y"] * 10)})
+    y = np.array([0, 1, 1, 0] * 10)
+    model = xgboost.XGBClassifier(n_estimators=2, max_depth=2, enable_categorical=True)
+    model.fit(frame, y)
+    with pytest.raises(
+        hw.UnsupportedModelError, match=r"cannot attack splits on categories.*\[1\]"
+    ):
+        hw.find_adversarial(model, frame, y)

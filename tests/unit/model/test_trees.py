@@ -136,6 +136,8 @@ def test_the_core_refuses_thresholds_that_float32_cannot_hold(text):
             n_features=1,
             x_float32=True,
             sum_float32=False,
+            category_start=np.empty(0, np.int64),
+            category=np.empty(0, np.int32),
         )
 
 

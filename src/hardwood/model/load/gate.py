@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hardwood._check import FLOAT32_MAX, FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, take_sets
 
 _WORK = 500_000  # rows x trees that loading may cost
 _LEAST_ROWS, _MOST_ROWS = 256, 4096
@@ -27,7 +27,7 @@ class Witness:
     where the source does not tell. ``ours`` brings our margin to the form in which the source
     states it. The margins must be equal to the bit unless ``exact`` is False: the source then adds
     in an order or a precision of its own, and only rounding may differ. ``missing`` and
-    ``infinite``: whether the source takes such values.
+    ``infinite``: whether the source takes such values; ``accepts``: which rows it takes at all.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Witness:
     exact: bool = True
     missing: bool = True
     infinite: bool = False
+    accepts: Callable[[FloatArray], npt.NDArray[np.bool_]] = lambda X: np.ones(len(X), dtype=bool)
 
 
 def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
@@ -105,7 +106,7 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
     order = split[np.argsort(trees.feature[split], kind="stable")]
     ends = np.searchsorted(trees.feature[order], np.arange(trees.n_features + 1))
     values = {
-        f: _around(np.unique(trees.threshold[order[ends[f] : ends[f + 1]]]))
+        f: _values(trees, order[ends[f] : ends[f + 1]])
         for f in range(trees.n_features)
         if ends[f] < ends[f + 1]
     }
@@ -117,6 +118,7 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
         repeats = -(-n // len(around))
         on[:, f] = np.concatenate([rng.permutation(around) for _ in range(repeats)])[:n]
     between = _between(on, rng)
+    between[:, trees.categorical_features] = np.trunc(between[:, trees.categorical_features])
     special = [0.0, -0.0, FLOAT32_MAX, -FLOAT32_MAX]
     if witness.infinite and np.isfinite(trees.threshold[split]).all():
         special += [np.inf, -np.inf]
@@ -126,7 +128,18 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
         special.append(np.nan)
     mixed[holes] = rng.choice(special, size=int(holes.sum()))
     constant = np.repeat(np.array(special)[:, None], trees.n_features, axis=1)
-    return np.ascontiguousarray(np.concatenate([on, between, mixed, constant]))
+    rows = np.concatenate([on, between, mixed, constant])
+    return np.ascontiguousarray(rows[witness.accepts(rows)])
+
+
+def _values(trees: Trees, nodes: npt.NDArray[np.int64]) -> FloatArray:
+    """Values of one feature that tell apart what its splits do."""
+    if not trees.categorical[nodes].any():
+        return _around(np.unique(trees.threshold[nodes]))
+    _, category = take_sets(trees.category_start, trees.category, nodes)
+    seen = np.unique(category).astype(np.float64)
+    unseen = [seen + 1, seen - 1, [0, -1, -7, seen[-1] + 32, 2**24 - 1, 2**24, 2**31]]
+    return np.unique(np.concatenate([seen, *unseen]))
 
 
 def _around(threshold: npt.NDArray[np.floating]) -> FloatArray:

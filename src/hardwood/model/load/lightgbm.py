@@ -1,5 +1,6 @@
 """LightGBM: boosters, scikit-learn wrappers, and its text files."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,11 @@ def load(source: Any) -> tuple[Trees, Witness]:
     booster = source if hasattr(source, "model_to_string") else getattr(source, "booster_", None)
     if booster is None:
         raise UnsupportedModelError(f"load_model cannot read lightgbm's {name}; pass the model.")
-    header, parts = _split(booster.model_to_string())
-    trees, n_splits = _read(header, parts, getattr(source, "classes_", None))
+    # The booster keeps the names of categories beside its text.
+    text = booster.model_to_string()
+    header, parts, _ = _split(text)
+    names = getattr(booster, "pandas_categorical", None)
+    trees, n_splits = _read(header, parts, names, getattr(source, "classes_", None))
     exact = "average_output" not in header
     # The raw score of a random forest is the sum, but it predicts from the mean, and so do we.
     n_averaged = 1 if exact else max(trees.n_trees // trees.n_outputs, 1)
@@ -58,16 +62,21 @@ def load_text(data: bytes) -> Trees:
         text = data.decode()
     except UnicodeDecodeError:
         raise ModelFileError("The LightGBM file is not text.") from None
-    return _read(*_split(text), None)[0]
+    return _read(*_split(text), classes=None)[0]
 
 
-def _split(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """The header and the trees, each as the pairs of their lines."""
-    body, end, _ = text.partition("\nend of trees")
+def _split(text: str) -> tuple[dict[str, str], list[dict[str, str]], Any]:
+    """The header and the trees, each as the pairs of their lines; the names of categories."""
+    body, end, tail = text.partition("\nend of trees")
     if not end:
         raise ModelFileError('The LightGBM file has no line "end of trees"; it may be cut.')
     header, *parts = body.split("\nTree=")
-    return _pairs(header), [_pairs("Tree=" + part) for part in parts]
+    _, _, names = tail.rpartition("\npandas_categorical:")
+    try:
+        known = json.loads(names) if names.startswith("[") else None
+    except (ValueError, RecursionError):
+        raise ModelFileError("pandas_categorical in the LightGBM file is not JSON.") from None
+    return _pairs(header), [_pairs("Tree=" + part) for part in parts], known
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -76,7 +85,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _read(
-    header: dict[str, str], parts: list[dict[str, str]], classes: Any
+    header: dict[str, str], parts: list[dict[str, str]], category_names: Any, classes: Any
 ) -> tuple[Trees, npt.NDArray[np.int64]]:
     """Trees, and the number of splits of each: leaf i of LightGBM is node n_splits + i of ours."""
     n_features = _count(header, "max_feature_idx") + 1
@@ -87,11 +96,15 @@ def _read(
             f"got {n_outputs}."
         )
     names = _names(header, n_features)
-    trees = [_tree(part, k, names) for k, part in enumerate(parts)]
+    trees = [_tree(part, k) for k, part in enumerate(parts)]
     flat: dict[str, Any] = {
         name: np.concatenate([tree[name] for tree in trees]) if trees else np.empty(0)
-        for name in ("feature", "threshold", "left", "right", "missing_left", "value", "cover")
+        for name in (
+            *("feature", "threshold", "left", "right", "missing_left", "value", "cover"),
+            *("category", "n_listed"),
+        )
     }
+    flat["category_start"] = np.concatenate([[0], np.cumsum(flat.pop("n_listed"))])
     if "average_output" in header:  # boosting=rf
         flat["value"] = flat["value"] / max(len(parts) // n_outputs, 1)
     size = [len(tree["feature"]) for tree in trees]
@@ -105,6 +118,7 @@ def _read(
         n_features=n_features,
         classes=classes,
         feature_names=names,
+        category_names=_category_names(header, category_names, n_features),
     ), np.array([len(tree["feature"]) // 2 for tree in trees], dtype=np.int64)
 
 
@@ -122,7 +136,21 @@ def _names(header: dict[str, str], n_features: int) -> list[str] | None:
     return names if len(names) == n_features and names != invented else None
 
 
-def _tree(part: dict[str, str], k: int, names: list[str] | None) -> dict[str, npt.NDArray[Any]]:
+def _category_names(
+    header: dict[str, str], given: Any, n_features: int
+) -> dict[int, list[Any]] | None:
+    """Names by feature, if the categories of all columns with categories came from data frames."""
+    infos = header.get("feature_infos", "").split(" ")
+    columns = [f for f, info in enumerate(infos) if info[:1] != "[" and ":" in info]
+    if not given or len(infos) != n_features or len(columns) != len(given):
+        return None
+    for names in given:
+        if not isinstance(names, list) or not all(isinstance(n, str | int | float) for n in names):
+            raise ModelFileError("pandas_categorical in the LightGBM file must be lists of names.")
+    return dict(zip(columns, given, strict=True))
+
+
+def _tree(part: dict[str, str], k: int) -> dict[str, npt.NDArray[Any]]:
     n_leaves = _count(part, "num_leaves")
     value = _numbers(part, "leaf_value", n_leaves)
     if part.get("is_linear", "0").strip() != "0":
@@ -138,9 +166,15 @@ def _tree(part: dict[str, str], k: int, names: list[str] | None) -> dict[str, np
         for name in ("split_feature", "left_child", "right_child", "decision_type")
     )
     threshold = _numbers(part, "threshold", n)
-    _refuse(kind, feature, k, names)
+    _refuse_zeros(kind, k)
+    listed, n_listed = _sets(part, kind, threshold, k)
+    category = kind & _CATEGORY != 0
+    # Members of a set go right here, and nothing does if there are none.
+    left, right = np.where(category, right, left), np.where(category, left, right)
     missing_nan = (kind >> 2) & 3 == _MISSING_NAN
-    missing_left = np.where(missing_nan, kind & _DEFAULT_LEFT != 0, threshold >= 0)
+    missing_left = np.where(missing_nan, kind & _DEFAULT_LEFT != 0, threshold >= 0) | category
+    threshold = np.where(category, np.inf, _strictly_below(threshold))
+    threshold[n_listed > 0] = 0.0
     leaves = np.full(n_leaves, LEAF)
     nothing = np.zeros(n_leaves)
     cover = [
@@ -149,12 +183,14 @@ def _tree(part: dict[str, str], k: int, names: list[str] | None) -> dict[str, np
     ]
     return {
         "feature": np.concatenate([feature, leaves]),
-        "threshold": np.concatenate([_strictly_below(threshold), nothing]),
+        "threshold": np.concatenate([threshold, nothing]),
         "left": np.concatenate([np.where(left < 0, n + ~left, left), leaves]),
         "right": np.concatenate([np.where(right < 0, n + ~right, right), leaves]),
         "missing_left": np.concatenate([missing_left, leaves == 0]),
         "value": np.concatenate([np.zeros(n), value]),
         "cover": np.concatenate(cover),
+        "category": listed,
+        "n_listed": np.concatenate([n_listed, np.zeros(n_leaves, dtype=np.int64)]),
     }
 
 
@@ -165,18 +201,32 @@ def _strictly_below(threshold: FloatArray) -> FloatArray:
     return np.where((threshold < 0) & (threshold >= -_ZERO), -_ZERO, strict)
 
 
-def _refuse(
-    kind: npt.NDArray[np.int64], feature: npt.NDArray[np.int64], k: int, names: list[str] | None
-) -> None:
-    category = np.flatnonzero(kind & _CATEGORY)
-    if len(category):
-        f = int(feature[category[0]])
-        column = names[f] if names is not None and 0 <= f < len(names) else f
-        raise UnsupportedModelError(
-            f"Tree {k}, node {category[0]} of this LightGBM model splits on categories, which "
-            f"load_model cannot read. Retrain without categorical_feature, or one-hot encode "
-            f"column {column!r}."
-        )
+def _sets(
+    part: dict[str, str], kind: npt.NDArray[np.int64], threshold: FloatArray, k: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Categories of all sets of a tree, node by node, and how many each node has."""
+    n_listed = np.zeros(len(kind), dtype=np.int64)
+    node = np.flatnonzero(kind & _CATEGORY)
+    if len(node) == 0:
+        return np.empty(0, dtype=np.int64), n_listed
+    n_sets = _count(part, "num_cat")
+    ends = _integers(part, "cat_boundaries", n_sets + 1)
+    if ends[0] != 0 or np.any(np.diff(ends) < 0):
+        raise ModelFileError(f"cat_boundaries of tree {k} in the LightGBM file must rise from 0.")
+    words = _integers(part, "cat_threshold", int(ends[-1]))
+    # A node's threshold is the number of its set; each set has one node.
+    if not np.array_equal(np.sort(threshold[node]), np.arange(n_sets)):
+        raise ModelFileError(f"Tree {k} of the LightGBM file does not have one set for each node.")
+    bits = (words[:, None] >> np.arange(32)) & 1 != 0
+    listed = []
+    for at in node:
+        which = int(threshold[at])
+        listed.append(np.flatnonzero(bits[ends[which] : ends[which + 1]]))
+        n_listed[at] = len(listed[-1])
+    return np.concatenate(listed), n_listed
+
+
+def _refuse_zeros(kind: npt.NDArray[np.int64], k: int) -> None:
     zero = np.flatnonzero((kind >> 2) & 3 == _MISSING_ZERO)
     if len(zero):
         raise UnsupportedModelError(
@@ -208,6 +258,6 @@ def _numbers(pairs: dict[str, str], name: str, size: int, *, optional: bool = Fa
 
 def _integers(pairs: dict[str, str], name: str, size: int) -> npt.NDArray[np.int64]:
     numbers = _numbers(pairs, name, size)
-    if not np.all(np.abs(numbers) < 2**31) or np.any(numbers != np.trunc(numbers)):
+    if not np.all(np.abs(numbers) < 2**32) or np.any(numbers != np.trunc(numbers)):
         raise ModelFileError(f"{name} in the LightGBM file must hold whole numbers.")
     return numbers.astype(np.int64)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,35 @@ def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
     return trees, _witness(source, source.decision_function, exact=False)
 
 
+def _isolated(source: Any) -> tuple[Trees, Witness]:
+    """IsolationForest: the longer the paths, the more a row is like the others.
+
+    Its score is a falling function of the sum of path lengths, so the sign of that sum, less where
+    the score is zero, is its label: a positive margin is class 1, an inlier.
+    """
+    from sklearn.ensemble._iforest import _average_path_length
+
+    members = list(source.estimators_)
+    lengths = zip(source._decision_path_lengths, source._average_path_length_per_tree, strict=True)
+    values = [(np.asarray(depth) + below - 1.0)[:, None] for depth, below in lengths]
+    unit = len(members) * float(_average_path_length([source._max_samples])[0])
+    base = unit * np.log2(-source.offset_)
+    trees = _trees(
+        source,
+        members,
+        values,
+        base=base,
+        columns=[np.asarray(columns) for columns in source.estimators_features_],
+        classes=np.array([-1, 1]),
+    )
+
+    def score(margin: FloatArray) -> FloatArray:
+        decided: FloatArray = -(2.0 ** (-(margin - base) / unit)) - source.offset_
+        return decided
+
+    return trees, _witness(source, source.decision_function, ours=score, exact=False)
+
+
 def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
     """Gradient boosting: the initial estimator is the base, leaves count the learning rate."""
     first = source.init_
@@ -129,22 +159,31 @@ def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
     nodes = [predictor.nodes for predictors in rounds for predictor in predictors]
     flat = np.concatenate(nodes)
     leaf = flat["is_leaf"].astype(bool)
-    category = np.flatnonzero(flat["is_categorical"].astype(bool) & ~leaf)
     start = np.concatenate([[0], np.cumsum([len(part) for part in nodes])])
-    if len(category):
-        tree = int(np.searchsorted(start, category[0], side="right")) - 1
-        raise UnsupportedModelError(
-            f"Tree {tree}, node {category[0] - start[tree]} of this {type(source).__name__} splits "
-            f"on categories, which load_model cannot read. Retrain with "
-            f"categorical_features=None, or one-hot encode the column."
-        )
+    encoding = _Encoding.of(source)
+    column = encoding.column[flat["feature_idx"].astype(np.int64)]
+    bits = [
+        predictor.raw_left_cat_bitsets[node["bitset_idx"]]
+        for predictors in rounds
+        for predictor in predictors
+        for node in predictor.nodes[_splits_on_categories(predictor.nodes)]
+    ]
+    n_listed, listed = encoding.sets(flat, bits)
+    # Members of a set go right here, and nothing does if there are none; there, unknown categories
+    # follow the missing values.
+    category = _splits_on_categories(flat)
+    missing_left = flat["missing_go_to_left"].astype(bool)
+    swap = category & ~missing_left
+    left, right = (flat[name].astype(np.int64) for name in ("left", "right"))
+    threshold = np.where(category, np.inf, np.nextafter(flat["num_threshold"], np.inf))
+    threshold[leaf | (n_listed > 0)] = 0.0
     classes = getattr(source, "classes_", None)
     trees = Trees(
-        feature=np.where(leaf, LEAF, flat["feature_idx"].astype(np.int64)),
-        threshold=np.where(leaf, 0.0, np.nextafter(flat["num_threshold"], np.inf)),
-        left=np.where(leaf, LEAF, flat["left"].astype(np.int64)),
-        right=np.where(leaf, LEAF, flat["right"].astype(np.int64)),
-        missing_left=flat["missing_go_to_left"].astype(bool),
+        feature=np.where(leaf, LEAF, column),
+        threshold=threshold,
+        left=np.where(leaf, LEAF, np.where(swap, right, left)),
+        right=np.where(leaf, LEAF, np.where(swap, left, right)),
+        missing_left=missing_left | category,
         value=flat["value"],
         tree_start=start,
         tree_output=np.arange(len(nodes)) % n_outputs,
@@ -155,8 +194,88 @@ def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
         feature_names=_names(source),
         gain=np.where(leaf, 0.0, flat["gain"]),
         cover=flat["count"],
+        category_start=np.concatenate([[0], np.cumsum(n_listed)]),
+        category=listed,
+        category_names=encoding.names,
     )
-    return trees, _witness(source, source._raw_predict, infinite=True)
+    return trees, _witness(
+        source, lambda X: source._raw_predict(encoding.decode(X)), infinite=not encoding.values
+    )
+
+
+def _splits_on_categories(nodes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    splits: npt.NDArray[np.bool_] = nodes["is_categorical"].astype(bool) & (nodes["is_leaf"] == 0)
+    return splits
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    """How histogram boosting numbers its columns and their categories.
+
+    ``column`` are the table's columns, those with categories first. ``values`` are, for each column
+    with categories, those it has seen; where they are no whole numbers, they have ``names`` and
+    are counted, else they keep their numbers and the names are empty.
+    """
+
+    column: npt.NDArray[np.int64]
+    values: dict[int, npt.NDArray[Any]]
+    names: dict[int, list[Any]]
+
+    @classmethod
+    def of(cls, source: Any) -> "_Encoding":
+        is_category = source.is_categorical_
+        if is_category is None:
+            return cls(np.arange(source.n_features_in_), {}, {})
+        first = np.flatnonzero(is_category)
+        seen = source._preprocessor.named_transformers_["encoder"].categories_
+        values, names = {}, {}
+        for position, (f, given) in enumerate(zip(first.tolist(), seen, strict=True)):
+            known = [value for value in given.tolist() if value is not None and value == value]
+            whole = all(
+                isinstance(v, int | float) and 0 <= v < 2**24 and v == int(v) for v in known
+            )
+            odd = [v for v in known if not whole and not isinstance(v, str)]
+            if odd:
+                raise UnsupportedModelError(
+                    f"Column {f} of this {type(source).__name__} has the category {odd[0]!r}; "
+                    f"categories must be strings, or whole numbers from 0 to {2**24 - 1}."
+                )
+            values[position] = np.array(known if whole else range(len(known)), dtype=np.int64)
+            names[f] = [] if whole else known
+        return cls(np.concatenate([first, np.flatnonzero(~is_category)]), values, names)
+
+    def sets(
+        self, nodes: npt.NDArray[Any], bits: Sequence[npt.NDArray[np.uint32]]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """How many categories each node lists, and which: all sets one after the other.
+
+        Listed are those of the side to which neither unknown nor missing values go.
+        """
+        n_listed = np.zeros(len(nodes), dtype=np.int64)
+        listed = [np.empty(0, dtype=np.int64)]
+        category = np.flatnonzero(_splits_on_categories(nodes))
+        for at, words in zip(category, bits, strict=True):
+            values = self.values[int(nodes["feature_idx"][at])]
+            code = np.arange(len(values))
+            goes_left = (words[code // 32] >> (code % 32).astype(np.uint32)) & 1 != 0
+            listed.append(values[goes_left != bool(nodes["missing_go_to_left"][at])])
+            n_listed[at] = len(listed[-1])
+        return n_listed, np.concatenate(listed)
+
+    def decode(self, X: FloatArray) -> npt.NDArray[Any]:
+        """Rows as the source takes them, with names."""
+        if not any(self.names.values()):
+            return X
+        named = X.astype(object)
+        for f, names in self.names.items():
+            if not names:
+                continue
+            known = (X[:, f] >= 0) & (X[:, f] < len(names))
+            position = np.where(known, X[:, f], 0).astype(np.int64)
+            no_name = "?" * (1 + max(map(len, names)))
+            named[:, f] = np.where(known, np.array(names, dtype=object)[position], no_name)
+            named[np.isnan(X[:, f]), f] = np.nan
+        return named
 
 
 _READERS: dict[str, Callable[[Any], tuple[Trees, Witness]]] = {
@@ -171,6 +290,7 @@ _READERS: dict[str, Callable[[Any], tuple[Trees, Witness]]] = {
     "BaggingClassifier": _bagged,
     "BaggingRegressor": _bagged,
     "AdaBoostClassifier": _ada_boosted,
+    "IsolationForest": _isolated,
     "GradientBoostingClassifier": _gradient_boosted,
     "GradientBoostingRegressor": _gradient_boosted,
     "HistGradientBoostingClassifier": _histogram_boosted,
@@ -189,6 +309,7 @@ def _trees(
 ) -> Trees:
     """Put the members' nodes together; `columns` are those that each of them sees."""
     parts = [member.tree_ for member in members]
+    more.setdefault("classes", getattr(source, "classes_", None))
     features = []
     for k, tree in enumerate(parts):
         leaf = tree.children_left == LEAF
@@ -203,7 +324,6 @@ def _trees(
         value=np.concatenate(values),
         tree_start=np.cumsum([0, *(tree.node_count for tree in parts)]),
         n_features=source.n_features_in_,
-        classes=getattr(source, "classes_", None),
         feature_names=_names(source),
         cover=np.concatenate([tree.weighted_n_node_samples for tree in parts]),
         **more,

@@ -1,5 +1,6 @@
 """XGBoost: boosters, scikit-learn wrappers, and documents read from .json and .ubj files."""
 
+import itertools
 import math
 from typing import Any
 
@@ -80,7 +81,10 @@ def _best_rounds(attributes: dict[str, Any]) -> int:
 def _read(
     document: dict[str, Any], n_rounds: int, classes: Any = None
 ) -> tuple[Trees, list[npt.NDArray[np.int64] | None]]:
-    """Trees, and for each tree with deleted nodes the ids that xgboost gives the other ones."""
+    """Trees, and for each tree with deleted nodes the ids that xgboost gives the other ones.
+
+    There are no ids where our own note says which nodes there were.
+    """
     learner = _get(document, "learner", dict)
     booster = _get(learner, "gradient_booster", dict)
     kind = booster.get("name")
@@ -111,14 +115,14 @@ def _read(
         n_kept = _trees_in_rounds(model, n_rounds, n_outputs, len(parts))
         parts, output = parts[:n_kept], output[:n_kept]
     names = _names(learner)
-    tables, node_ids = _tables(parts, output, _base(objective, parameters, n_outputs), names)
+    tables, node_ids = _tables(parts, output, _base(objective, parameters, n_outputs))
     if weight is not None:
         tables = _weighted(tables, weight)
     note = _get(learner, "attributes", dict, {}).get(file.NOTE)
     if note is not None and weight is None and not n_rounds:
         restored = file.restore(tables, _check_type(file.NOTE, note, str), n_features)
         if restored is not None:
-            return restored, node_ids
+            return restored, []
     leaf = tables.leaf
     trees = Trees(
         feature=tables.feature,
@@ -136,6 +140,9 @@ def _read(
         feature_names=names if names and len(names) == n_features else None,
         gain=tables.gain,
         cover=tables.cover,
+        category_start=tables.category_start,
+        category=tables.category,
+        category_names=_category_names(model),
     )
     return trees, node_ids
 
@@ -185,9 +192,9 @@ def _tables(
     parts: list[Any],
     output: npt.NDArray[np.int32],
     base: npt.NDArray[np.float32],
-    names: list[str],
 ) -> tuple[file.Tables, list[npt.NDArray[np.int64] | None]]:
-    columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
+    columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in (*_COLUMNS, "sets")}
+    category: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
     node_ids: list[npt.NDArray[np.int64] | None] = []
     for k, part in enumerate(parts):
         tree = _check_type(f"tree {k}", part, dict)
@@ -199,31 +206,40 @@ def _tables(
                 f"Tree {k} of this XGBoost model has several values a leaf; retrain with "
                 f'multi_strategy="one_output_per_tree".'
             )
+        n_listed, listed = _sets(tree, size, k)
+        alive = arrays["left_children"] != LEAF
         kept = None
         if _integer("num_deleted", parameters.get("num_deleted", "0")):
             kept = _reached(arrays["left_children"], arrays["right_children"])
+            alive &= np.isin(np.arange(size), kept)
             arrays = _compact(arrays, kept)
-        _refuse_categories(tree, arrays, k, names)
+        # Pruning leaves sets behind, too.
+        category.append(listed[np.repeat(alive, n_listed)])
+        n_listed = np.where(alive, n_listed, 0)
+        arrays["sets"] = n_listed if kept is None else n_listed[kept]
         node_ids.append(kept)
         for name, array in arrays.items():
             columns[name].append(array)
     size_of = [len(array) for array in columns["left_children"]]
     flat = {
-        name: np.concatenate(arrays) if arrays else np.empty(0, _COLUMNS[name])
+        name: np.concatenate(arrays) if arrays else np.empty(0, _COLUMNS.get(name, np.int64))
         for name, arrays in columns.items()
     }
     leaf = flat["left_children"] == LEAF
+    has_set = flat["sets"] > 0
     tables = file.Tables(
         feature=np.where(leaf, LEAF, flat["split_indices"]).astype(np.int32),
         left=flat["left_children"],
         right=flat["right_children"],
         missing_left=(flat["default_left"] != 0) & ~leaf,
-        condition=flat["split_conditions"],
+        condition=np.where(has_set, np.float32(0), flat["split_conditions"]),
         gain=flat["loss_changes"],
         cover=flat["sum_hessian"],
         tree_start=np.concatenate([[0], np.cumsum(size_of)]).astype(np.int64),
         tree_output=output,
         base=base,
+        category_start=np.concatenate([[0], np.cumsum(flat["sets"])]).astype(np.int64),
+        category=np.concatenate(category),
     )
     negative = np.flatnonzero(~leaf & (tables.feature < 0))
     if len(negative):
@@ -242,25 +258,53 @@ _COLUMNS: dict[str, Any] = {
 }
 
 
-def _refuse_categories(
-    tree: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], k: int, names: list[str]
-) -> None:
-    if len(_array(tree, "categories_nodes", np.int32, None, ())) == 0:
-        return
-    node = int(_array(tree, "categories_nodes", np.int32)[0])
-    feature = _array(tree, "split_indices", np.int32)
-    column = ""
-    if 0 <= node < len(feature) and 0 <= feature[node]:
-        f = int(feature[node])
-        column = (
-            f", or one-hot encode column {names[f]!r}"
-            if f < len(names)
-            else (f", or one-hot encode column {f}")
+def _sets(
+    tree: dict[str, Any], size: int, k: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """How many categories each node of a tree has, and which."""
+    count = np.zeros(size, dtype=np.int64)
+    categories = _array(tree, "categories", np.int32, None, ())
+    node = _array(tree, "categories_nodes", np.int64, None, ())
+    segment = _array(tree, "categories_segments", np.int64, len(node), ())
+    n_of = _array(tree, "categories_sizes", np.int64, len(node), ())
+    kind = _array(tree, "split_type", np.uint8, size, np.zeros(size, np.uint8))
+    inside = np.all((node >= 0) & (node < size)) and np.all(np.diff(node) > 0)
+    if not inside or not np.array_equal(np.flatnonzero(kind), node):
+        raise ModelFileError(
+            f"Tree {k} of the XGBoost file has categories for other nodes than those that split "
+            f"on categories."
         )
-    raise UnsupportedModelError(
-        f"Tree {k}, node {node} of this XGBoost model splits on categories, which load_model "
-        f"cannot read. Retrain with enable_categorical=False{column}."
-    )
+    # One set after the other: so the sets are never larger than the file.
+    if np.any(n_of < 1) or not np.array_equal(segment, np.cumsum(n_of) - n_of):
+        raise ModelFileError(f"Tree {k} of the XGBoost file has empty or overlapping categories.")
+    if n_of.sum() != len(categories):
+        raise ModelFileError(
+            f"Tree {k} of the XGBoost file has {len(categories)} categories, not {n_of.sum()}."
+        )
+    count[node] = n_of
+    order = np.lexsort([categories, np.repeat(np.arange(len(node)), n_of)])
+    return count, categories[order]
+
+
+def _category_names(model: dict[str, Any]) -> dict[int, list[Any]]:
+    """What the categories of data frames were called; codes count these lists."""
+    names = {}
+    table = _get(model, "cats", dict, {})
+    for feature, given in enumerate(_get(table, "enc", list, [])):
+        entry = _check_type("enc", given, dict)
+        if "offsets" in entry:
+            ends = _array(entry, "offsets", np.int64)
+            text = _array(entry, "values", np.int8).tobytes()
+            if len(ends) and (ends[0] != 0 or np.any(np.diff(ends) < 0) or ends[-1] > len(text)):
+                raise ModelFileError("offsets of category names in the XGBoost file do not rise.")
+            listed: list[Any] = [
+                text[a:b].decode(errors="replace") for a, b in itertools.pairwise(ends)
+            ]
+        else:
+            listed = [_check_type("enc", v, (int, float)) for v in _get(entry, "values", list)]
+        if listed:
+            names[feature] = listed
+    return names
 
 
 def _reached(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
@@ -325,14 +369,15 @@ def _witness(
                 found[:, k] = np.searchsorted(ids, found[:, k])
         return found
 
-    # Our own files can join several of xgboost's trees into one: leaves are not one to one then.
+    # In our own files, trees and nodes can be others than xgboost's.
     return Witness(name, margin, leaf if len(node_ids) == trees.n_trees else None)
 
 
-def _check_type(name: str, value: Any, kind: type) -> Any:
+def _check_type(name: str, value: Any, kind: Any) -> Any:
     if not isinstance(value, kind):
         raise ModelFileError(
-            f"{name} in the XGBoost file must be {kind.__name__}, got {type(value).__name__}."
+            f"{name} in the XGBoost file must be {getattr(kind, '__name__', 'a number')}, "
+            f"got {type(value).__name__}."
         )
     return value
 

@@ -1,0 +1,101 @@
+"""Pipelines of scalers and trees: the same labels for rows as they are before scaling."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from threadpoolctl import threadpool_limits
+
+import hardwood as hw
+from samples import rows_around, table
+
+SCALERS = {
+    "standard": [StandardScaler()],
+    "mean only": [StandardScaler(with_std=False)],
+    "min max": [MinMaxScaler((-3, 1))],
+    "clipped": [MinMaxScaler(clip=True)],
+    "max abs": [MaxAbsScaler()],
+    "robust": [RobustScaler()],
+    "several": [RobustScaler(), "passthrough", MinMaxScaler(clip=True), StandardScaler()],
+    "none": ["passthrough"],
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(limits=1):
+        yield
+
+
+def models():
+    yield HistGradientBoostingClassifier(max_iter=10)
+    yield GradientBoostingClassifier(n_estimators=10)
+    yield hw.RobustGradientBoostingClassifier(n_estimators=5, eps=0.1)
+    for library, name in (("xgboost", "XGBClassifier"), ("lightgbm", "LGBMClassifier")):
+        yield getattr(pytest.importorskip(library), name)(n_estimators=10, n_jobs=1)
+
+
+@pytest.mark.parametrize("kind", SCALERS)
+def test_rows_are_taken_as_they_are_before_scaling(kind):
+    X, y = table("imbalanced")
+    X = X * [1, 1e-3, 1e6, 7, 0.1, 3] + [0, 5, 1e7, -3, 0, 1e-9]
+    for model in models():
+        pipeline = make_pipeline(*SCALERS[kind], model).fit(X, y)
+        trees = hw.load_model(pipeline, X=X)
+        rows = np.nan_to_num(rows_around(trees, 3000, np.random.default_rng(0)), nan=1.0)
+        rows = np.clip(rows, -1e20, 1e20)
+        np.testing.assert_array_equal(trees.predict(rows), pipeline.predict(rows))
+        if hasattr(model, "decision_function"):
+            np.testing.assert_array_equal(
+                trees.margin(rows)[:, 0], pipeline.decision_function(rows)
+            )
+
+
+def test_missing_values_and_names_go_through():
+    pandas = pytest.importorskip("pandas")
+    X, y = table("missing")
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    pipeline = make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=10))
+    trees = hw.load_model(pipeline.fit(frame, y), X=frame)
+    assert trees.feature_names == list("abcdef")
+    np.testing.assert_array_equal(trees.margin(frame)[:, 0], pipeline.decision_function(frame))
+
+
+def test_distances_are_in_the_units_of_the_data():
+    """The example of a distance fools the pipeline itself, and one double less does not."""
+    X, y = table("imbalanced")
+    X = X * [1, 1e-3, 1e3, 7, 0.1, 3]
+    pipeline = make_pipeline(
+        StandardScaler(), RandomForestClassifier(5, max_depth=4, random_state=0)
+    ).fit(X, y)
+    threat = hw.Threat([1, 1e-3, 1e3, 7, 0.1, 3])
+    found = hw.minimal_distance(pipeline, X[:50], y[:50], threat=threat)
+    broken = np.isfinite(found.upper)
+    assert broken.any()
+    assert (pipeline.predict(found.X_adv[broken]) != y[:50][broken]).all()
+    back = np.nextafter(found.X_adv[broken], X[:50][broken])
+    assert (pipeline.predict(back) == y[:50][broken])[found.status[broken] == "exact"].any()
+
+
+def test_what_cannot_be_looked_through_is_refused_by_name():
+    X, y = table("imbalanced")
+    forest = RandomForestClassifier(3, max_depth=3)
+    with pytest.raises(hw.UnsupportedModelError, match="has the step PowerTransformer, which load"):
+        hw.load_model(make_pipeline(PowerTransformer(), forest).fit(X, y))
+    with pytest.raises(ValueError, match="Pipeline's StandardScaler is not fitted yet; call fit"):
+        hw.load_model(make_pipeline(StandardScaler(), forest))
+    pipeline = make_pipeline(MinMaxScaler(), forest).fit(X, y)
+    pipeline[0].scale_[2] *= -1
+    with pytest.raises(hw.UnsupportedModelError, match="MinMaxScaler scales column 2 by -"):
+        hw.load_model(pipeline)
