@@ -235,6 +235,17 @@ def test_no_threat_changes_a_category(norm, n_trees):
         np.testing.assert_array_equal(curve.status[0] == "broken", broken)
 
 
+def test_names_that_xgboost_garbles_are_not_taken_for_names():
+    xgboost = pytest.importorskip("xgboost")
+    X, y = frame()
+    X["job"] = X["job"].cat.rename_categories({"mason": "maçon"})
+    model = xgboost.XGBClassifier(n_estimators=3, enable_categorical=True, n_jobs=1).fit(X, y)
+    trees = hw.load_model(model)
+    assert 1 not in trees.category_names
+    with pytest.raises(ValueError, match="'job' holds names of categories, but this model knows"):
+        trees.margin(X)
+
+
 def test_time_is_shared_between_the_parts():
     trees = hw.load_model(xgboost_model(1)[0])
     X, y = frame(30, 3)
