@@ -161,7 +161,10 @@ def change_structure(rng, text):
     inner = json.loads(note) if note is not None and rng.random() < 0.4 else None
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         target = document if inner is None else inner
-        holder, key = rng.choice(spots(target))
+        places = spots(target)
+        if not places:
+            break
+        holder, key = rng.choice(places)
         move = rng.random()
         if move < 0.6:
             holder[key] = rng.choice(NASTY)

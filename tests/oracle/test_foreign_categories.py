@@ -1,11 +1,16 @@
 """Splits on categories: read from their sources, walked, boxed, saved, and held fixed in proofs."""
 
+import base64
+import json
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 import hardwood as hw
+from hardwood.model import file
+from hardwood.model.load import load_bytes
 from oracle.walk import label_of, leaves_of, margin_of
 from samples import assert_same_trees
 
@@ -235,6 +240,17 @@ def test_no_threat_changes_a_category(norm, n_trees):
         np.testing.assert_array_equal(curve.status[0] == "broken", broken)
 
 
+def test_names_that_xgboost_garbles_are_not_taken_for_names():
+    xgboost = pytest.importorskip("xgboost")
+    X, y = frame()
+    X["job"] = X["job"].cat.rename_categories({"mason": "maçon"})
+    model = xgboost.XGBClassifier(n_estimators=3, enable_categorical=True, n_jobs=1).fit(X, y)
+    trees = hw.load_model(model)
+    assert 1 not in trees.category_names
+    with pytest.raises(ValueError, match="'job' holds names of categories, but this model knows"):
+        trees.margin(X)
+
+
 def test_time_is_shared_between_the_parts():
     trees = hw.load_model(xgboost_model(1)[0])
     X, y = frame(30, 3)
@@ -285,3 +301,54 @@ def test_broken_sets_are_refused_by_name(change, words):
     state = stump([[2, 5], [3]]).__getstate__()
     with pytest.raises(hw.ModelFileError, match=words):
         hw.Trees(**{**state, **change})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"split_type": [0, 0, 0, 0, 0]}, "Tree 0 .* for other nodes than those that split on cat"),
+        ({"categories_nodes": [0, 9]}, "Tree 0 .* for other nodes than those"),
+        ({"categories_nodes": [1, 0]}, "Tree 0 .* for other nodes than those"),
+        ({"categories_segments": [0, 0]}, "Tree 0 .* has empty or overlapping categories"),
+        ({"categories_sizes": [3, 0]}, "Tree 0 .* has empty or overlapping categories"),
+        ({"categories_sizes": [2]}, "categories_sizes in the XGBoost file has 1 entries, not 2"),
+        ({"categories": [2, 5, 3, 4]}, "Tree 0 .* has 4 categories, not 3"),
+        ({"categories": [2, -5, 3]}, "node 0 has category -5 after -1"),
+    ],
+)
+def test_hostile_sets_of_xgboost_are_refused_by_name(change, words):
+    model = file.document(stump([[2, 5], [3]]))
+    model["learner"]["attributes"] = {}
+    model["learner"]["gradient_booster"]["model"]["trees"][0].update(change)
+    with pytest.raises(hw.ModelFileError, match=words):
+        load_bytes(json.dumps(model, default=lambda array: array.tolist()).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("num_cat=", "num_cat=7", "cat_boundaries in the LightGBM file has . entries, not 7"),
+        ("cat_boundaries=0", "cat_boundaries=1", "must rise from 0"),
+        ("cat_threshold=", "cat_threshold=9 ", "cat_threshold in the LightGBM file has"),
+        ("pandas_categorical:[", "pandas_categorical:[[", "is not JSON"),
+        ('[["clerk"', '[[[1], "clerk"', "must be lists of names"),
+    ],
+)
+def test_hostile_sets_of_lightgbm_are_refused_by_name(old, new, words):
+    model, _ = lightgbm_model(frame()[0])
+    text = model.booster_.model_to_string()
+    assert old in text
+    with pytest.raises(hw.ModelFileError, match=words):
+        load_bytes(text.replace(old, new, 1).encode())
+
+
+def test_an_order_of_nodes_that_is_none_is_refused():
+    trees = stump([[2, 5], [3]])
+    state = {**trees.__getstate__(), "left": [2, 4, -1, -1, -1], "right": [1, 3, -1, -1, -1]}
+    model = file.document(hw.Trees(**state))
+    note = json.loads(model["learner"]["attributes"]["hardwood"])
+    for broken in ([0, 1, 2, 3, 3], [1, 0, 2, 3, 4], [0, 1, 2, 3, 9]):
+        note["node"] = base64.b64encode(np.array(broken, "<i4").tobytes()).decode()
+        model["learner"]["attributes"]["hardwood"] = json.dumps(note)
+        with pytest.raises(hw.ModelFileError, match="node in the file's note is no order of the"):
+            load_bytes(json.dumps(model, default=lambda array: array.tolist()).encode())

@@ -105,12 +105,14 @@ def _ask(
             effort.progress(n_done + done, n_open + undecided, len(problem.X))
 
     def part(one: Problem) -> tuple[npt.NDArray[Any], ...]:
-        nonlocal n_done, n_open
+        nonlocal end, n_done, n_open
         left = max(end - time.monotonic(), _MOMENT)
         found = _search(
             function, one, norm, reach, replace(effort, total_time_limit=left, progress=tell)
         )
         n_done, n_open = n_done + len(one.X), n_open + int(np.count_nonzero(found.reason != ""))
+        if np.any(found.reason == _REASON[_core.Ending.stopped]):
+            end = time.monotonic()  # Ctrl-C ends the other parts, too
         return found.upper, found.X_adv, found.lower, found.reason, found.seconds
 
     upper, X_adv, lower, reason, seconds = problem.by_category(part)

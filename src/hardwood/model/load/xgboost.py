@@ -293,18 +293,26 @@ def _category_names(model: dict[str, Any]) -> dict[int, list[Any]]:
     for feature, given in enumerate(_get(table, "enc", list, [])):
         entry = _check_type("enc", given, dict)
         if "offsets" in entry:
-            ends = _array(entry, "offsets", np.int64)
-            text = _array(entry, "values", np.int8).tobytes()
-            if len(ends) and (ends[0] != 0 or np.any(np.diff(ends) < 0) or ends[-1] > len(text)):
-                raise ModelFileError("offsets of category names in the XGBoost file do not rise.")
-            listed: list[Any] = [
-                text[a:b].decode(errors="replace") for a, b in itertools.pairwise(ends)
-            ]
+            listed: list[Any] = _texts(entry)
         else:
             listed = [_check_type("enc", v, (int, float)) for v in _get(entry, "values", list)]
         if listed:
             names[feature] = listed
     return names
+
+
+def _texts(entry: dict[str, Any]) -> list[str]:
+    """Names that lie one after the other.
+
+    None if one is not ASCII: XGBoost 3.2 then counts letters, not bytes, and loses the last ones.
+    """
+    ends = _array(entry, "offsets", np.int64)
+    data = _array(entry, "values", np.int8).tobytes()
+    if len(ends) == 0 or not data.isascii():
+        return []
+    if ends[0] != 0 or np.any(np.diff(ends) < 0) or ends[-1] > len(data):
+        raise ModelFileError("offsets of category names in the XGBoost file do not rise.")
+    return [data[a:b].decode() for a, b in itertools.pairwise(ends)]
 
 
 def _reached(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
