@@ -1,7 +1,7 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cpp test-python lint format bench table2 docs sanitize fuzz clean
+.PHONY: help build demo test test-cpp test-python lint format bench bench-distance table2 docs sanitize fuzz clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 help: ## Show the verbs
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -64,6 +64,9 @@ format: $(VENV)/.lint-tools ## Format Python and C++
 
 bench: build ## Times against scikit-learn's; fails when a target is missed
 	$(BIN)/python benchmarks/tree.py
+
+bench-distance: build $(VENV)/.bench-tools ## Exact distances against Veritas and HiGHS; HARDWOOD_DATA, HARDWOOD_PROTOTYPES
+	$(BIN)/python benchmarks/peers/distance.py
 
 table2: build ## The paper's Table 2 beside ours; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/table2.py
