@@ -277,7 +277,7 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
 
 /// Narrow the bracket between what is proven and the example by root decisions inside one cut.
 void RowSearch::bisect(double& proven) {
-  const Cut& cut = work_.cut;
+  Cut& cut = work_.cut;
   std::vector<double> radii;
   for (const double step : cut.step) {
     if (step > proven && step < upper_) radii.push_back(step);

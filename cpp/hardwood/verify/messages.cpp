@@ -9,10 +9,6 @@
 namespace hardwood::verify {
 namespace {
 
-// Ranges of the whole numbers. A worth or share may always be raised without making the bound
-// wrong, so all of them stop at a floor instead of overflowing.
-constexpr std::int32_t kShareFloor = -(1 << 28);
-constexpr std::int32_t kWorthFloor = -(1 << 30);
 constexpr std::int32_t kGone = std::numeric_limits<std::int32_t>::min();  // below every floor
 
 /// A leaf stays while, with the best of everything else, it still gets to what is needed.

@@ -44,8 +44,9 @@ class Search {
   Search(const Ensemble& ensemble, const Ball& ball, std::int32_t y, const Clock& clock)
       : ensemble_(ensemble), ball_(ball), y_(y), clock_(clock), margin_(ensemble.n_outputs()) {}
 
-  /// `state` is where to start from, and is spent; on kFound the example is in `found()`.
-  Answer decide(const Cut& cut, State& state, Effort effort);
+  /// `state` is where to start from, and is spent; on kFound the example is in `found()`. Full
+  /// effort may merge factors of the cut.
+  Answer decide(Cut& cut, State& state, Effort effort);
 
   const Point& found() const { return found_; }
 
@@ -104,7 +105,8 @@ class Search {
   std::vector<std::int32_t> open_;
 
  private:
-  Answer explore(const Cut& cut, State& state, std::size_t depth, Effort effort);
+  Answer bound_and_try(const Cut& cut, State& state, int n_sweeps);
+  Answer explore(const Cut& cut, State& state, std::size_t depth, int n_sweeps);
 };
 
 }  // namespace hardwood::verify

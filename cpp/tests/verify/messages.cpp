@@ -5,6 +5,7 @@
 #include <random>
 
 #include "check.hpp"
+#include "hardwood/verify/merge.hpp"
 #include "hardwood/verify/search.hpp"
 
 namespace hardwood::tests {
@@ -90,7 +91,9 @@ void check_bounds(bool costs) {
         messages.start(cut, state);
       }
       for (int sweep = 0; sweep < 6; ++sweep) {
-        messages.sweep(cut, state);
+        if (sweep == 3 && !state.dead())
+          verify::merge_factors(cut, state, costs ? most : kInfinity);
+        if (!state.dead()) messages.sweep(cut, state);
         if (costs && !state.dead()) messages.reprice(cut, state, most);
         for_each_point(cut, [&](const std::vector<std::int32_t>& point) {
           double cost = 0;
