@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hardwood.verify.certify import certify
     from hardwood.verify.curve import AccuracyCurve, certified_accuracy
     from hardwood.verify.distance import minimal_distance
+    from hardwood.verify.output import OutputRange, output_range
     from hardwood.verify.result import Certificate, DistanceResult
 
 __version__ = _version("hardwood")
@@ -41,6 +42,7 @@ _HOME = {
     "HardwoodError": "errors",
     "HardwoodWarning": "errors",
     "ModelFileError": "errors",
+    "OutputRange": "verify.output",
     "RobustDecisionTreeClassifier": "estimators.tree",
     "RobustGradientBoostingClassifier": "estimators.boosting",
     "RobustGradientBoostingRegressor": "estimators.boosting",
@@ -53,6 +55,7 @@ _HOME = {
     "certify": "verify.certify",
     "load_model": "model.load",
     "minimal_distance": "verify.distance",
+    "output_range": "verify.output",
 }
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "HardwoodError",
     "HardwoodWarning",
     "ModelFileError",
+    "OutputRange",
     "RobustDecisionTreeClassifier",
     "RobustGradientBoostingClassifier",
     "RobustGradientBoostingRegressor",
@@ -75,6 +79,7 @@ __all__ = [
     "certify",
     "load_model",
     "minimal_distance",
+    "output_range",
 ]
 
 

@@ -11,9 +11,9 @@ namespace hardwood::verify {
 class CostSearch : public Search {
  public:
   /// Points count if their length is below `bar` or, where `closed`, at most `bar`.
-  CostSearch(const Ensemble& ensemble, const Ball& ball, std::int32_t y, const Clock& clock,
+  CostSearch(const Ensemble& ensemble, const Ball& ball, const Target& target, const Clock& clock,
              double bar, bool closed)
-      : Search(ensemble, ball, y, clock), bar_(bar), closed_(closed) {}
+      : Search(ensemble, ball, target, clock), bar_(bar), closed_(closed) {}
 
   /// The largest cost that counts: nothing dearer needs to be looked at.
   double budget() const;

@@ -99,9 +99,9 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
   cut.minus.clear();
   cut.parts.clear();
   cut.question = question;
-  cut.constant = ensemble_.base(question.plus) - ensemble_.base(question.minus);
-  SumError plus(ensemble_.base(question.plus));
-  SumError minus(ensemble_.base(question.minus));
+  cut.constant = ensemble_.plus_base(question) - ensemble_.minus_base(question);
+  SumError plus(ensemble_.plus_base(question));
+  SumError minus(ensemble_.minus_base(question));
   for (const Ensemble::Member& member : members) {
     const std::size_t first = cut.nodes.size();
     n_leaves_ = 0;

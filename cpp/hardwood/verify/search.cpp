@@ -32,7 +32,10 @@ void Search::restrict(const Cut& cut, State& state, double radius) {
 
 bool Search::fools(const Point& point) {
   ensemble_.margin(point, margin_);
-  return model::label_of<double>(margin_) != y_;
+  if (target_.label == Target::kOutput) {
+    return margin_[0] < target_.low || margin_[0] > target_.high;
+  }
+  return model::label_of<double>(margin_) != target_.label;
 }
 
 Answer Search::decide(Cut& cut, State& state, Effort effort) {
@@ -289,8 +292,8 @@ void Search::pull_back(const Cut& cut) {
 bool Search::rounds_away(const Cut& cut, State& state) {
   if (state.bound >= cut.zero) return false;
   if (!messages_.prune(cut, state)) return true;
-  SumError plus(ensemble_.base(cut.question.plus));
-  SumError minus(ensemble_.base(cut.question.minus));
+  SumError plus(ensemble_.plus_base(cut.question));
+  SumError minus(ensemble_.minus_base(cut.question));
   double most = plus.hi;
   double least = minus.lo;
   for (const Cut::Part& part : cut.parts) {
@@ -304,7 +307,7 @@ bool Search::rounds_away(const Cut& cut, State& state) {
   }
   if (cut.question.strict ? most <= least : most < least) return true;
   // With fewer leaves left, the sum has less room to go astray than at the start.
-  if (ensemble_.grain() == 0) {
+  if (ensemble_.grain(cut.question) == 0) {
     const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
     state.needed = std::max(state.needed, cut.needed_for(error));
   }

@@ -77,7 +77,7 @@ void check_bounds(bool costs) {
     const verify::Budget budget{verify::Norm::kOne, kInfinity, reach, scale, scale};
     const verify::Ball ball(ensemble, x, budget);
     for (const std::int32_t y : {0, 1}) {
-      const verify::Question question = ensemble.questions(y).front();
+      const verify::Question question = ensemble.questions({y}).front();
       verify::CutBuilder builder(ensemble);
       verify::Cut cut;
       builder.build(ball, question, ensemble.members(question), 0.6, kInfinity, cut);

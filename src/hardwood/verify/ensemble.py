@@ -10,15 +10,19 @@ import numpy as np
 
 from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.errors import UndecidedWarning
+from hardwood.errors import HardwoodError, UndecidedWarning
 from hardwood.threat import Norm, Reach
-from hardwood.verify.problem import Problem
+from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import StatusArray
 from hardwood.verify.tree import _NORM
 
 Progress = Callable[[int, int, int], object]
 
 _PULSE = 0.05  # seconds between two looks at the search
+_REPLAY_FAILED = (
+    "An example does not give the output that was found for it when replayed; this is a bug in "
+    "hardwood, please report it with the model and the row."
+)
 _REASON = {
     _core.Ending.exact: "",
     _core.Ending.time: "time limit",
@@ -83,16 +87,47 @@ def warn_undecided(status: StatusArray, effort: Effort) -> None:
 
 def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
     """Bounds on the smallest change within reach that fools the model."""
-    return _ask(_core.nearest_in_ensemble, problem, norm, reach, effort)
+    found = _ask(_core.nearest_in_ensemble, problem, problem.y, norm, reach, effort)
+    problem.replay(found.X_adv, np.isfinite(found.upper))
+    return found
 
 
 def decide(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
     """Whether any change within reach fools the model: lower is infinity where none does."""
-    return _ask(_core.any_in_ensemble, problem, norm, reach, effort)
+    found = _ask(_core.any_in_ensemble, problem, problem.y, norm, reach, effort)
+    problem.replay(found.X_adv, np.isfinite(found.upper))
+    return found
+
+
+def leaving(
+    outputs: Outputs, low: FloatArray, high: FloatArray, norm: Norm, reach: Reach, effort: Effort
+) -> Found:
+    """Bounds on the smallest change that brings the output below low or above high."""
+    ranges = np.column_stack([low, high]).astype(np.float64, order="C")
+    found = _ask(_core.leaving_in_ensemble, outputs, ranges, norm, reach, effort)
+    there = np.isfinite(found.upper)
+    if there.any():
+        output = outputs.output(found.X_adv[there])
+        if not ((output < low[there]) | (output > high[there])).all():
+            raise HardwoodError(_REPLAY_FAILED)
+    return found
+
+
+def farthest(outputs: Outputs, up: bool, norm: Norm, reach: Reach, effort: Effort) -> Found:
+    """The largest output within reach, or the least: ``upper`` is found, ``lower`` proven."""
+    found = _ask(_core.farthest_in_ensemble, outputs, up, norm, reach, effort)
+    if not np.array_equal(outputs.output(found.X_adv), found.upper):
+        raise HardwoodError(_REPLAY_FAILED)
+    return found
 
 
 def _ask(
-    function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
+    function: Callable[..., Any],
+    problem: Problem | Outputs,
+    about: Any,
+    norm: Norm,
+    reach: Reach,
+    effort: Effort,
 ) -> Found:
     watch = _core.Watch()
     answer: list[Any] = []
@@ -105,7 +140,7 @@ def _ask(
                 function(
                     problem.trees._core,
                     problem.X,
-                    problem.y,
+                    about,
                     norm=getattr(_core.Norm, _NORM[norm]),
                     radius=reach.radius,
                     reach=reach.limits,
@@ -141,7 +176,6 @@ def _ask(
     if failure:
         raise failure[0]
     lower, upper, ending, X_adv, seconds = map(np.asarray, answer[0])
-    problem.replay(X_adv, np.isfinite(upper))
     reason = np.array([_REASON[_core.Ending(int(e))] for e in ending])
     return Found(lower, upper, reason, X_adv, seconds)
 
