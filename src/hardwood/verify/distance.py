@@ -87,7 +87,7 @@ def minimal_distance(
     a price, which the bound minimises over; lengths that differ by less than 1e-12 of themselves
     count as equal. The maximum norm is the quickest. Norms 1 and 2 have a hard tail where the ball
     covers much of a large robust model: set a time limit there. Memory is the messages of the
-    model cut to the ball, times the depth of branching: a few megabytes for thousands of trees.
+    model cut to the ball, times the depth of branching: tens of megabytes for thousands of trees.
 
     Examples
     --------
