@@ -2,7 +2,7 @@
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-cpp test-python lint format bench bench-boosting table2 inner \
-        docs sanitize fuzz clean bench-attacks
+        docs sanitize fuzz clean bench-attacks bench-distance
 
 PYTHON ?= python3
 VENV   := .venv
@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 help: ## Show the verbs
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -74,6 +74,9 @@ inner: build ## Robust accuracy of inner="paper" and "exact"; HARDWOOD_DATA name
 
 bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the paper and ART; HARDWOOD_DATA names the data
 	$(BIN)/python benchmarks/attacks.py
+
+bench-distance: build $(VENV)/.bench-tools ## Exact distances against Veritas and HiGHS; HARDWOOD_DATA, HARDWOOD_PROTOTYPES
+	$(BIN)/python benchmarks/peers/distance.py
 
 table2: build ## The paper's Table 2 beside ours; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/table2.py

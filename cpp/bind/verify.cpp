@@ -12,12 +12,17 @@
 namespace hardwood::bind {
 namespace {
 
-/// The two questions about ensembles cross the border in the same way.
-void bind_ensemble(nb::module_& module, const char* name,
-                   decltype(verify::nearest_in_ensemble)* ask, const char* doc) {
+Matrix<const double> view(const Array2<double>& array) { return matrix(array); }
+std::span<const std::int32_t> view(const Array1<std::int32_t>& array) { return span(array); }
+bool view(bool flag) { return flag; }
+
+/// All questions about ensembles cross the border in the same way; `Given` is what they ask about.
+template <class Given, class Ask>
+void bind_ensemble(nb::module_& module, const char* name, Ask* ask, const char* given_name,
+                   const char* doc) {
   module.def(
       name,
-      [ask](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
+      [ask](const CheckedTrees& trees, const Array2<double>& x, const Given& given,
             verify::Norm norm, double radius, const Array2<double>& reach,
             const Array1<double>& down_scale, const Array1<double>& up_scale, double row_seconds,
             double total_seconds, int n_threads, verify::Watch& watch) {
@@ -26,13 +31,13 @@ void bind_ensemble(nb::module_& module, const char* name,
         verify::Distances found;
         {
           const nb::gil_scoped_release release;
-          found = ask(trees.trees, matrix(x), span(y), budget, limits, watch);
+          found = ask(trees.trees, matrix(x), view(given), budget, limits, watch);
         }
         return std::tuple(own(std::move(found.lower)), own(std::move(found.upper)),
                           own(std::move(found.ending)), own(std::move(found.x_adv), x.shape(1)),
                           own(std::move(found.seconds)));
       },
-      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
+      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg(given_name).noconvert(), nb::arg("norm"),
       nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
       nb::arg("up_scale").noconvert(), nb::arg("row_seconds"), nb::arg("total_seconds"),
       nb::arg("n_threads"), nb::arg("watch"), doc);
@@ -76,12 +81,20 @@ void bind_verify(nb::module_& module) {
       .value("time", verify::Ending::kTime)
       .value("rounding", verify::Ending::kRounding)
       .value("stopped", verify::Ending::kStopped);
-  bind_ensemble(
-      module, "nearest_in_ensemble", &verify::nearest_in_ensemble,
+  using Labels = Array1<std::int32_t>;
+  bind_ensemble<Labels>(
+      module, "nearest_in_ensemble", &verify::nearest_in_ensemble, "y",
       "Bounds on the smallest change that fools the model: lower, upper, ending, x_adv, seconds.");
-  bind_ensemble(
-      module, "any_in_ensemble", &verify::any_in_ensemble,
+  bind_ensemble<Labels>(
+      module, "any_in_ensemble", &verify::any_in_ensemble, "y",
       "Whether any change within reach fools the model: lower, upper, ending, x_adv, seconds.");
+  bind_ensemble<Array2<double>>(module, "leaving_in_ensemble", &verify::leaving_in_ensemble,
+                                "range",
+                                "Bounds on the smallest change that brings the output out of its "
+                                "range: lower, upper, ending, x_adv, seconds.");
+  bind_ensemble<bool>(module, "farthest_in_ensemble", &verify::farthest_in_ensemble, "up",
+                      "The largest output within reach, or the least: proven, found, ending, "
+                      "x_adv, seconds.");
 }
 
 }  // namespace hardwood::bind

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hardwood.verify.certify import certify
     from hardwood.verify.curve import AccuracyCurve, certified_accuracy
     from hardwood.verify.distance import minimal_distance
+    from hardwood.verify.output import OutputRange, output_range
     from hardwood.verify.result import Certificate, DistanceResult
 
 __version__ = _version("hardwood")
@@ -49,6 +50,7 @@ _HOME = {
     "HardwoodError": "errors",
     "HardwoodWarning": "errors",
     "ModelFileError": "errors",
+    "OutputRange": "verify.output",
     "RobustDecisionTreeClassifier": "estimators.tree",
     "RobustGradientBoostingClassifier": "estimators.boosting",
     "RobustGradientBoostingRegressor": "estimators.boosting",
@@ -62,6 +64,7 @@ _HOME = {
     "find_adversarial": "attack.find",
     "load_model": "model.load",
     "minimal_distance": "verify.distance",
+    "output_range": "verify.output",
 }
 
 __all__ = [
@@ -75,6 +78,7 @@ __all__ = [
     "HardwoodError",
     "HardwoodWarning",
     "ModelFileError",
+    "OutputRange",
     "RobustDecisionTreeClassifier",
     "RobustGradientBoostingClassifier",
     "RobustGradientBoostingRegressor",
@@ -89,6 +93,7 @@ __all__ = [
     "find_adversarial",
     "load_model",
     "minimal_distance",
+    "output_range",
 ]
 
 

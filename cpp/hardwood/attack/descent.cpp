@@ -42,7 +42,7 @@ class Descent {
     upper_ = kInfinity;
     example_of_ = nullptr;
     point_.assign(ball.home().begin(), ball.home().end());
-    const std::vector<Question> questions = ensemble_.questions(y);
+    const std::vector<Question> questions = ensemble_.questions({y});
     for (const Question& question : questions) {
       const auto members = ensemble_.members(question);
       asked_ = &question;

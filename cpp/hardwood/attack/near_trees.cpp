@@ -24,7 +24,7 @@ void NearTrees::build(const verify::Ball& ball, const verify::Question& question
     neighbours_[static_cast<std::size_t>(f)].clear();
   }
   features.clear();
-  constant_ = ensemble_.base(question.plus) - ensemble_.base(question.minus);
+  constant_ = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   for (const Ensemble::Member& member : members) {
     const std::size_t first_node = nodes_.size();
     const std::size_t first_leaf = leaves.size();
@@ -135,7 +135,7 @@ double NearTrees::plain_radius(const verify::Ball& ball, const verify::Question&
   ball_ = &ball;
   ball.cells_within(radius, cells_);
   events_.clear();
-  double sum = ensemble_.base(question.plus) - ensemble_.base(question.minus);
+  double sum = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   const auto sooner = [](const Event& a, const Event& b) { return a.step < b.step; };
   for (const Ensemble::Member& member : members) {
     const std::size_t before = events_.size();

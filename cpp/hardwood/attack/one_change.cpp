@@ -34,7 +34,7 @@ bool OneChange::goes_left(std::int32_t at, std::span<const std::int32_t> point) 
 
 double OneChange::read(const verify::Question& question, std::span<const std::int32_t> point) {
   std::ranges::fill(gain_, 0.0);
-  double sum = ensemble_.base(question.plus) - ensemble_.base(question.minus);
+  double sum = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   for (const Ensemble::Member& member : ensemble_.members(question)) {
     sum += read_tree(member, point);
   }

@@ -49,7 +49,7 @@ class Symbolic {
 
   Move best_move(const Ball& ball, std::int32_t y, const std::vector<std::int32_t>& point) {
     Move best;
-    for (const Question& question : ensemble_.questions(y)) {
+    for (const Question& question : ensemble_.questions({y})) {
       const double lead = changes_.read(question, point);
       for (std::size_t f = 0; f < point.size(); ++f) {
         if (point[f] == verify::kMissing) continue;

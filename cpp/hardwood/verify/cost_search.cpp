@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hardwood/verify/merge.hpp"
+
 namespace hardwood::verify {
 namespace {
 
@@ -24,11 +26,15 @@ double CostSearch::budget() const {
   return ball_.norm() == Norm::kZero ? total - 0.5 : total * (1 - kSlack);
 }
 
-Answer CostSearch::cheapest(const Cut& cut, State& state) {
+Answer CostSearch::cheapest(Cut& cut, State& state) {
   built_ = budget();
   open_cost_ = kInfinity;
+  root_floor_ = 0;
   n_nodes_ = 0;
   n_near_ = 0;
+  const Answer answer = bound_and_try(cut, state, true);
+  if (answer != Answer::kOpen) return answer;
+  if (!merge_factors(cut, state, budget() * (1 + kSlack))) return Answer::kNone;
   return look(cut, state, 0);
 }
 
@@ -40,9 +46,9 @@ double CostSearch::lower_cost(const State& state) const {
   return std::max(short_of / state.price * (1 - kSlack), 0.0);
 }
 
-Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
+/// Sweep until nothing in the box can count, or the bound no longer falls; look for points that do.
+Answer CostSearch::bound_and_try(const Cut& cut, State& state, bool root) {
   ++n_nodes_;
-  const bool root = depth == 0;
   const auto improved = [&] {  // what to do once the bar is lower
     if (closed_ || (root && budget() < kRebuild * built_)) return Answer::kFound;
     return refresh(cut, state) ? Answer::kOpen : Answer::kNone;
@@ -50,7 +56,7 @@ Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
   if (!refresh(cut, state)) return Answer::kNone;
   const int n_sweeps = root ? kRootSweeps : kChildSweeps;
   const bool tries = root || n_nodes_ % kTryEvery == 0;
-  double floor = 0;
+  double floor = root ? root_floor_ : 0;
   for (int sweep = 0; sweep < n_sweeps; ++sweep) {
     if (clock_.over()) {
       open_cost_ = std::min(open_cost_, std::max(floor, lower_cost(state)));
@@ -61,6 +67,7 @@ Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
     if (!root || sweep >= 2) messages_.reprice(cut, state, budget());
     if (state.bound < state.needed || rounds_away(cut, state)) return Answer::kNone;
     floor = std::max(floor, lower_cost(state));
+    if (root) root_floor_ = floor;
     if (tries && (root ? sweep % 8 == 4 : sweep == 2) && try_points(cut, state, root)) {
       const Answer answer = improved();
       if (answer != Answer::kOpen) return answer;
@@ -81,8 +88,12 @@ Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
     if (take(cut)) return closed_ ? Answer::kFound : Answer::kNone;
     return ++n_near_ > kMostNear ? Answer::kRounding : Answer::kNone;
   }
-  if (state.dead()) return Answer::kNone;
+  return state.dead() ? Answer::kNone : Answer::kOpen;
+}
 
+Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
+  const Answer here = bound_and_try(cut, state, depth == 0);
+  if (here != Answer::kOpen) return here;
   split(cut, state, depth);
   Answer answer = Answer::kNone;
   if (state.bound >= state.needed) answer = look(cut, state, depth + 1);

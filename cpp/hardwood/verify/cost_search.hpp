@@ -11,9 +11,9 @@ namespace hardwood::verify {
 class CostSearch : public Search {
  public:
   /// Points count if their length is below `bar` or, where `closed`, at most `bar`.
-  CostSearch(const Ensemble& ensemble, const Ball& ball, std::int32_t y, const Clock& clock,
+  CostSearch(const Ensemble& ensemble, const Ball& ball, const Target& target, const Clock& clock,
              double bar, bool closed)
-      : Search(ensemble, ball, y, clock), bar_(bar), closed_(closed) {}
+      : Search(ensemble, ball, target, clock), bar_(bar), closed_(closed) {}
 
   /// The largest cost that counts: nothing dearer needs to be looked at.
   double budget() const;
@@ -25,7 +25,7 @@ class CostSearch : public Search {
 
   /// kNone: nothing in the cut counts. kFound: an example was found, bar() is lower (not where the
   /// bar is closed) and a cut to the new budget is worth its while, or any example will do.
-  Answer cheapest(const Cut& cut, State& state);
+  Answer cheapest(Cut& cut, State& state);
 
   /// After kTime or kRounding: no point of the cut that counts costs less than this.
   double open_cost() const { return open_cost_; }
@@ -33,6 +33,7 @@ class CostSearch : public Search {
   bool has_example() const { return has_example_; }
 
  private:
+  Answer bound_and_try(const Cut& cut, State& state, bool root);
   Answer look(const Cut& cut, State& state, std::size_t depth);
   bool narrow(const Cut& cut, State& state) const;
   bool refresh(const Cut& cut, State& state);
@@ -55,6 +56,7 @@ class CostSearch : public Search {
   bool has_example_ = false;
   double built_ = 0;  // the budget that the cut was made for
   double open_cost_ = 0;
+  double root_floor_ = 0;  // proven for the whole cut
   std::int64_t n_nodes_ = 0;
   std::vector<std::int64_t> gains_;  // per cell of the cut, kept while nothing near moves
   std::vector<std::uint8_t> fresh_;  // per feature

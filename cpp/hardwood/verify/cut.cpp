@@ -41,15 +41,14 @@ void CutBuilder::build(const Ball& ball, const Question& question,
   cut.roots.clear();
   for (const Tree& tree : trees_) tabulate(tree, cut);
   if (cut.empty) return;
-  cut.factors.clear();
-  cut.links.clear();
-  cut.intervals.clear();
-  cut.atom_cell.clear();
-  cut.id.clear();
-  cut.value.clear();
-  cut.leaf_node.clear();
-  for (const Table& table : tables_) lay_out(table, cut);
-  index_features(cut);
+  FactorWriter::begin(cut);
+  for (const Table& table : tables_) {
+    writer_.add(cut, std::span(scope_).subspan(table.scope, table.n_scope),
+                std::span(box_).subspan(table.box, table.n_leaves * table.n_scope),
+                std::span(leaf_node_).subspan(table.leaf, table.n_leaves), 1);
+  }
+  FactorWriter::end(cut);
+  index_roots(cut);
 }
 
 /// Walk down wherever the ball gets; returns the cut's node. Cells narrow on the way, so splits
@@ -100,9 +99,9 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
   cut.minus.clear();
   cut.parts.clear();
   cut.question = question;
-  cut.constant = ensemble_.base(question.plus) - ensemble_.base(question.minus);
-  SumError plus(ensemble_.base(question.plus));
-  SumError minus(ensemble_.base(question.minus));
+  cut.constant = ensemble_.plus_base(question) - ensemble_.minus_base(question);
+  SumError plus(ensemble_.plus_base(question));
+  SumError minus(ensemble_.minus_base(question));
   for (const Ensemble::Member& member : members) {
     const std::size_t first = cut.nodes.size();
     n_leaves_ = 0;
@@ -119,13 +118,13 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
       cut.nodes.resize(first);
       cut.plus.resize(first);
       cut.minus.resize(first);
-      cut.parts.push_back({-1, -1, plus_.lo, minus_.lo});
+      cut.parts.push_back({-1, -1, 0, plus_.lo, minus_.lo});
       continue;
     }
     trees_.push_back({root, static_cast<std::int32_t>(first),
                       static_cast<std::int32_t>(cut.nodes.size()),
                       static_cast<std::int32_t>(cut.parts.size()), best});
-    cut.parts.push_back({root, -1, 0, 0});
+    cut.parts.push_back({root, -1, 0, 0, 0});
   }
   const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
   cut.own_error =
@@ -290,32 +289,51 @@ void CutBuilder::add_alone(const Table& table, Cut& cut) {
   never_until(cut.n_cells(f));
 }
 
-void CutBuilder::lay_out(const Table& table, Cut& cut) {
+void FactorWriter::begin(Cut& cut) {
+  cut.factors.clear();
+  cut.links.clear();
+  cut.intervals.clear();
+  cut.atom_cell.clear();
+  cut.id.clear();
+  cut.value.clear();
+  cut.leaf_node.clear();
+}
+
+void FactorWriter::add(Cut& cut, std::span<const std::int32_t> scope, std::span<const Cells> box,
+                       std::span<const std::int32_t> node, std::size_t n_trees) {
   Cut::Factor factor{static_cast<std::int32_t>(cut.value.size()),
-                     static_cast<std::int32_t>(table.n_leaves),
-                     static_cast<std::int32_t>(cut.links.size()), 0};
-  for (std::size_t leaf = table.leaf; leaf < table.leaf + table.n_leaves; ++leaf) {
-    cut.leaf_node.push_back(leaf_node_[leaf]);
-    cut.value.push_back(cut.nodes[static_cast<std::size_t>(leaf_node_[leaf])].value);
+                     static_cast<std::int32_t>(node.size() / n_trees),
+                     static_cast<std::int32_t>(cut.links.size()),
+                     0,
+                     static_cast<std::int32_t>(cut.leaf_node.size()),
+                     static_cast<std::int32_t>(n_trees)};
+  for (std::size_t at = 0; at < node.size(); at += n_trees) {
+    std::int32_t value = 0;
+    for (const std::int32_t one : node.subspan(at, n_trees)) {
+      value += cut.nodes[static_cast<std::size_t>(one)].value;
+      cut.leaf_node.push_back(one);
+    }
+    cut.value.push_back(value);
   }
-  for (std::size_t p = 0; p < table.n_scope; ++p) lay_out_link(table, p, cut);
+  for (std::size_t p = 0; p < scope.size(); ++p) add_link(cut, scope[p], box, p, scope.size());
   factor.n_links = static_cast<std::int32_t>(cut.links.size()) - factor.link;
   cut.factors.push_back(factor);
 }
 
-void CutBuilder::lay_out_link(const Table& table, std::size_t p, Cut& cut) {
-  const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
-  const auto n_cells = static_cast<std::size_t>(cut.n_cells(f));
-  const auto box = [&](std::size_t leaf) { return box_[table.box + leaf * table.n_scope + p]; };
+void FactorWriter::add_link(Cut& cut, std::int32_t feature, std::span<const Cells> boxes,
+                            std::size_t position, std::size_t n_scope) {
+  const auto n_cells = static_cast<std::size_t>(cut.n_cells(static_cast<std::size_t>(feature)));
+  const std::size_t n_leaves = boxes.size() / n_scope;
+  const auto box = [&](std::size_t leaf) { return boxes[leaf * n_scope + position]; };
   // Mark where atoms begin, then number them.
   atom_at_.assign(n_cells + 1, 0);
-  for (std::size_t leaf = 0; leaf < table.n_leaves; ++leaf) {
+  for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
     atom_at_[static_cast<std::size_t>(box(leaf).lo)] = 1;
     atom_at_[static_cast<std::size_t>(box(leaf).hi) + 1] = 1;
   }
   atom_at_[0] = atom_at_[n_cells] = 1;
   Cut::Link link{static_cast<std::int32_t>(cut.factors.size()),
-                 static_cast<std::int32_t>(f),
+                 feature,
                  static_cast<std::int32_t>(cut.intervals.size()),
                  0,
                  static_cast<std::int32_t>(cut.atom_cell.size()),
@@ -336,7 +354,7 @@ void CutBuilder::lay_out_link(const Table& table, std::size_t p, Cut& cut) {
   }
   // Name the distinct intervals, from left to right.
   key_.clear();
-  for (std::size_t leaf = 0; leaf < table.n_leaves; ++leaf) {
+  for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
     const Cells cells = box(leaf);
     key_.push_back(static_cast<std::uint32_t>(atom_at_[static_cast<std::size_t>(cells.lo)]) << 16 |
                    static_cast<std::uint32_t>(atom_at_[static_cast<std::size_t>(cells.hi)]));
@@ -359,7 +377,7 @@ void CutBuilder::lay_out_link(const Table& table, std::size_t p, Cut& cut) {
   cut.links.push_back(link);
 }
 
-void CutBuilder::index_features(Cut& cut) {
+void FactorWriter::end(Cut& cut) {
   cut.link_start.assign(cut.n_features() + 1, 0);
   for (const Cut::Link& link : cut.links)
     ++cut.link_start[static_cast<std::size_t>(link.feature) + 1];
@@ -370,6 +388,9 @@ void CutBuilder::index_features(Cut& cut) {
     cut.link_of[static_cast<std::size_t>(next[static_cast<std::size_t>(cut.links[i].feature)]++)] =
         static_cast<std::int32_t>(i);
   }
+}
+
+void CutBuilder::index_roots(Cut& cut) const {
   cut.scope.clear();
   cut.scope_start.assign(1, 0);
   for (const Table& table : tables_) {
@@ -386,7 +407,7 @@ void CutBuilder::index_features(Cut& cut) {
   }
   accumulate(cut.root_start);
   cut.root_of.resize(n);
-  next = cut.root_start;
+  std::vector<std::int32_t> next(cut.root_start);
   for (std::size_t k = 0; k < tables_.size(); ++k) {
     for (std::size_t p = 0; p < tables_[k].n_scope; ++p) {
       const auto f = static_cast<std::size_t>(scope_[tables_[k].scope + p]);

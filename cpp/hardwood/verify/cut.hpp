@@ -50,6 +50,8 @@ struct Cut {
     std::int32_t n_leaves;
     std::int32_t link;  ///< the first of its links
     std::int32_t n_links;
+    std::int32_t node;     ///< where the nodes of its leaves are kept
+    std::int32_t n_trees;  ///< that were multiplied into it: a leaf has one node of each
   };
   /// A factor on one of its features. The factor's own thresholds cut the feature into atoms; its
   /// leaves ask for intervals of atoms, of which few are distinct.
@@ -66,6 +68,7 @@ struct Cut {
   struct Part {
     std::int32_t root = -1;
     std::int32_t factor = -1;
+    std::int32_t member = 0;  ///< which of the trees of its factor
     double plus = 0;
     double minus = 0;
   };
@@ -115,8 +118,12 @@ struct Cut {
   std::vector<std::int32_t> atom_cell;
   std::vector<std::uint16_t> id;
   std::vector<std::int32_t> value;      ///< of the leaves of factors
-  std::vector<std::int32_t> leaf_node;  ///< the node of each
+  std::vector<std::int32_t> leaf_node;  ///< the nodes of each, one a tree
 
+  std::int32_t node_of(const Factor& t, std::size_t leaf, std::int32_t member) const {
+    return leaf_node[static_cast<std::size_t>(t.node + member) +
+                     leaf * static_cast<std::size_t>(t.n_trees)];
+  }
   std::size_t n_features() const { return feature.size(); }
   std::int32_t n_cells(std::size_t f) const { return cell_start[f + 1] - cell_start[f]; }
   std::span<const std::int32_t> links_of(std::size_t f) const {
@@ -135,6 +142,25 @@ struct Cut {
 
 /// A value that no sum of others can lift to what is needed.
 inline constexpr std::int64_t kNever = -(std::int64_t{1} << 44);
+
+/// Lays out the factors of a cut, one after the other.
+class FactorWriter {
+ public:
+  static void begin(Cut& cut);
+  /// Leaves with a box of cells per feature of the scope, and a node a tree.
+  void add(Cut& cut, std::span<const std::int32_t> scope, std::span<const Cells> box,
+           std::span<const std::int32_t> node, std::size_t n_trees);
+  /// Index what was added by feature.
+  static void end(Cut& cut);
+
+ private:
+  void add_link(Cut& cut, std::int32_t feature, std::span<const Cells> box, std::size_t position,
+                std::size_t n_scope);
+
+  std::vector<std::int32_t> atom_at_;
+  std::vector<std::uint32_t> key_;  // interval of each leaf: first and last atom
+  std::vector<std::uint32_t> distinct_;
+};
 
 /// Makes cuts; keeps its memory from one to the next.
 class CutBuilder {
@@ -175,9 +201,7 @@ class CutBuilder {
   void add_leaves(std::int32_t at, const Cut& cut, Table& table);
   double cost_of_path(const Cut& cut, const Table& table) const;
   void add_alone(const Table& table, Cut& cut);
-  void lay_out(const Table& table, Cut& cut);
-  void lay_out_link(const Table& table, std::size_t p, Cut& cut);
-  void index_features(Cut& cut);
+  void index_roots(Cut& cut) const;
 
   const Ensemble& ensemble_;
   std::vector<Cells> cells_;              // of the ball, narrowed while walking down
@@ -198,9 +222,7 @@ class CutBuilder {
   std::vector<Cells> box_;
   std::vector<Cells> path_;             // cells per scope feature while walking down
   std::vector<std::int32_t> position_;  // feature of the cut -> position in the scope
-  std::vector<std::int32_t> atom_at_;
-  std::vector<std::uint32_t> key_;  // interval of each leaf: first and last atom
-  std::vector<std::uint32_t> distinct_;
+  FactorWriter writer_;
 };
 
 }  // namespace hardwood::verify

@@ -17,6 +17,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSample = 64;   // radii of which the plain bound tries some
 constexpr int kPlainHalvings = 5;     // of the bracket that the sample leaves
 constexpr double kFirstGrowth = 1.1;  // of the radius, squared from one decision to the next
+constexpr double kClose = 1e-3;       // of the first gap around the largest output
 
 Clock::Time after(Clock::Time start, double seconds) {
   using Seconds = std::chrono::duration<double>;
@@ -50,16 +51,16 @@ struct Workspace {
 /// All questions about one row.
 class RowSearch {
  public:
-  RowSearch(const Ensemble& ensemble, std::span<const double> x, std::int32_t y,
+  RowSearch(const Ensemble& ensemble, std::span<const double> x, const Target& target,
             const Budget& budget, const Clock& clock, Workspace& work)
       : ensemble_(ensemble),
         budget_(budget),
-        y_(y),
+        target_(target),
         clock_(clock),
         ball_(ensemble, x, budget),
-        search_(ensemble, ball_, y, clock),
+        search_(ensemble, ball_, target_, clock),
         work_(work) {
-    for (const Question& question : ensemble.questions(y)) {
+    for (const Question& question : ensemble.questions(target)) {
       asked_.push_back({question, ensemble.members(question), 0});
       asked_.back().margin = plain(asked_.back(), 0);
     }
@@ -93,6 +94,9 @@ class RowSearch {
     }
   }
 
+  /// The largest output that the budget allows, or the least: `upper()` is found, `lower()` proven.
+  void push(bool up);
+
   double lower() const { return lower_; }
   double upper() const { return upper_; }
   Answer ending() const { return ending_; }
@@ -125,12 +129,13 @@ class RowSearch {
   double plain(const Asked& asked, double radius) {
     ball_.cells_within(radius, work_.cells);
     return plain_bound(ensemble_, asked.members,
-                       ensemble_.base(asked.question.plus) - ensemble_.base(asked.question.minus),
+                       ensemble_.plus_base(asked.question) - ensemble_.minus_base(asked.question),
                        work_.cells);
   }
   /// Whether already the plain bound proves that nothing within the radius fools the model.
   bool plainly_safe(const Asked& asked, double radius) {
-    return plain(asked, radius) < ensemble_.needed(asked.question, ensemble_.largest_error());
+    return plain(asked, radius) <
+           ensemble_.needed(asked.question, ensemble_.largest_error(asked.question));
   }
 
   /// Make a cut with a fresh state; false if the plain bound proves it empty.
@@ -156,7 +161,7 @@ class RowSearch {
   Answer decide_all(const Asked& asked) {
     if (plainly_safe(asked, kInfinity)) return Answer::kNone;
     if (budget_.norm != Norm::kInf) {
-      CostSearch search(ensemble_, ball_, y_, clock_, budget_.radius, true);
+      CostSearch search(ensemble_, ball_, target_, clock_, budget_.radius, true);
       return search_costs(asked, search);
     }
     if (!build(asked, kInfinity)) return Answer::kNone;
@@ -176,7 +181,7 @@ class RowSearch {
 
   const Ensemble& ensemble_;
   const Budget& budget_;
-  std::int32_t y_;
+  Target target_;
   const Clock& clock_;
   Ball ball_;
   Search search_;
@@ -277,7 +282,7 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
 
 /// Narrow the bracket between what is proven and the example by root decisions inside one cut.
 void RowSearch::bisect(double& proven) {
-  const Cut& cut = work_.cut;
+  Cut& cut = work_.cut;
   std::vector<double> radii;
   for (const double step : cut.step) {
     if (step > proven && step < upper_) radii.push_back(step);
@@ -340,7 +345,7 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
       return budget_.norm == Norm::kZero ? 1 : std::max(proven, 0.0);
     }
   }
-  CostSearch search(ensemble_, ball_, y_, clock_, upper_, false);
+  CostSearch search(ensemble_, ball_, target_, clock_, upper_, false);
   const Answer answer = search_costs(asked, search);
   if (answer == Answer::kNone) return upper_;
   const double cost = std::min(search.open_cost(), search.budget());
@@ -374,10 +379,41 @@ Answer RowSearch::search_costs(const Asked& asked, CostSearch& search) {
   }
 }
 
-template <class Ask>
-Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
-                       std::span<const std::int32_t> y, const Budget& budget, const Limits& limits,
-                       Watch& watch, Ask&& ask) {
+void RowSearch::push(bool up) {
+  const double sign = up ? 1 : -1;  // below, more is always up
+  const std::int32_t constant = Question::kConstant;
+  const Question question{up ? 0 : constant, up ? constant : 0, true};
+  Asked asked{question, ensemble_.members(question), 0};
+  Point best(ball_.home().begin(), ball_.home().end());
+  double found = sign * search_.output(best);
+  double proven = plain(asked, kInfinity) + ensemble_.largest_error(question);
+  const double close = kClose * (proven - found);
+  while (found < proven) {
+    // Halve the gap while it is wide; then ask for anything better than what was found.
+    const double middle = found + (proven - found) / 2;
+    const double bar = proven - found > close && middle < proven ? middle : found;
+    asked.question.constant = sign * bar;
+    target_ = {Target::kOutput, up ? -kInfinity : sign * bar, up ? sign * bar : kInfinity};
+    upper_ = kInfinity;  // near or far, any example will do
+    const Answer answer = clock_.over() ? Answer::kTime : decide_all(asked);
+    if (answer == Answer::kFound) {
+      best = example_;
+      found = sign * search_.output(best);
+    } else if (answer == Answer::kNone) {
+      proven = bar;
+    } else {
+      ending_ = answer;
+      break;
+    }
+  }
+  lower_ = sign * std::max(proven, found);
+  upper_ = sign * found;
+  example_ = std::move(best);
+}
+
+template <class TargetOf, class Ask>
+Distances for_each_row(const model::Trees& trees, Matrix<const double> x, TargetOf&& target_of,
+                       const Budget& budget, const Limits& limits, Watch& watch, Ask&& ask) {
   const Ensemble ensemble(trees);
   const Clock::Time start = std::chrono::steady_clock::now();
   const Clock::Time deadline = after(start, limits.total_seconds);
@@ -393,7 +429,7 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
         std::min(deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
     const double before = thread_seconds();
     const Clock clock(row_deadline, watch.stop);
-    RowSearch row(ensemble, x.row(i), y[i], budget, clock, *mine);
+    RowSearch row(ensemble, x.row(i), target_of(i), budget, clock, *mine);
     ask(row);
     result.lower[i] = row.lower();
     result.upper[i] = row.upper();
@@ -414,13 +450,34 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x,
 Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               std::span<const std::int32_t> y, const Budget& budget,
                               const Limits& limits, Watch& watch) {
-  return for_each_row(trees, x, y, budget, limits, watch, [](RowSearch& row) { row.distance(); });
+  const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
+  return for_each_row(trees, x, target_of, budget, limits, watch,
+                      [](RowSearch& row) { row.distance(); });
 }
 
 Distances any_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                           std::span<const std::int32_t> y, const Budget& budget,
                           const Limits& limits, Watch& watch) {
-  return for_each_row(trees, x, y, budget, limits, watch, [](RowSearch& row) { row.decision(); });
+  const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
+  return for_each_row(trees, x, target_of, budget, limits, watch,
+                      [](RowSearch& row) { row.decision(); });
+}
+
+Distances leaving_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                              Matrix<const double> range, const Budget& budget,
+                              const Limits& limits, Watch& watch) {
+  const auto target_of = [&](std::size_t i) {
+    return Target{Target::kOutput, range.row(i)[0], range.row(i)[1]};
+  };
+  return for_each_row(trees, x, target_of, budget, limits, watch,
+                      [](RowSearch& row) { row.distance(); });
+}
+
+Distances farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
+                               const Budget& budget, const Limits& limits, Watch& watch) {
+  const auto target_of = [](std::size_t) { return Target{Target::kOutput, -kInfinity, kInfinity}; };
+  return for_each_row(trees, x, target_of, budget, limits, watch,
+                      [up](RowSearch& row) { row.push(up); });
 }
 
 }  // namespace hardwood::verify

@@ -49,4 +49,15 @@ Distances any_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                           std::span<const std::int32_t> y, const Budget& budget,
                           const Limits& limits, Watch& watch);
 
+/// The smallest change of every row that brings the only output out of the row's range: below its
+/// first number or above its second.
+Distances leaving_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                              Matrix<const double> range, const Budget& budget,
+                              const Limits& limits, Watch& watch);
+
+/// The largest output that the budget allows, or the least where not `up`: `upper` is the output of
+/// the example, `lower` is proven to be as far or farther.
+Distances farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
+                               const Budget& budget, const Limits& limits, Watch& watch);
+
 }  // namespace hardwood::verify

@@ -103,10 +103,17 @@ Interval Ensemble::interval(std::size_t feature, std::int32_t cell) const {
   return interval;
 }
 
-std::vector<Question> Ensemble::questions(std::int32_t y) const {
+std::vector<Question> Ensemble::questions(const Target& target) const {
+  const std::int32_t y = target.label;
+  if (y == Target::kOutput) {
+    std::vector<Question> both;
+    if (target.high < kInfinity) both.push_back({0, Question::kConstant, true, target.high});
+    if (target.low > -kInfinity) both.push_back({Question::kConstant, 0, true, target.low});
+    return both;
+  }
   if (n_outputs() == 1) {
-    if (y == 0) return {{0, Question::kZero, true}};
-    return {{Question::kZero, 0, false}};
+    if (y == 0) return {{0, Question::kConstant, true}};
+    return {{Question::kConstant, 0, false}};
   }
   std::vector<Question> all;
   for (std::int32_t c = 0; c < static_cast<std::int32_t>(n_outputs()); ++c) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,13 +18,22 @@ struct Cells {
   std::int32_t hi;
 };
 
-/// How a row can be fooled: output `plus` beats output `minus` (kZero stands for the constant 0 of
-/// a model with one output). Where `strict`, a tie does not fool: of equal outputs the first wins.
+/// What a row must keep: its label or, where that is kOutput, its only output within a range.
+struct Target {
+  static constexpr std::int32_t kOutput = -1;
+  std::int32_t label;
+  double low = 0;
+  double high = 0;
+};
+
+/// How a row can be fooled: output `plus` beats output `minus` (kConstant stands for a number).
+/// Where `strict`, a tie does not fool: of equal outputs the first wins.
 struct Question {
-  static constexpr std::int32_t kZero = -1;
+  static constexpr std::int32_t kConstant = -1;
   std::int32_t plus;
   std::int32_t minus;
   bool strict;
+  double constant = 0;
 };
 
 /// A model laid out for exact questions.
@@ -56,18 +66,17 @@ class Ensemble {
   double value(std::int32_t leaf, std::int32_t column) const {
     return value_[static_cast<std::size_t>(leaf) * n_values_ + static_cast<std::size_t>(column)];
   }
-  /// Where the margin of an output starts, as the model's own sum sees it.
-  double base(std::int32_t output) const {
-    return output == Question::kZero ? 0.0 : base_[static_cast<std::size_t>(output)];
-  }
+  /// Where the two sums of a question start, as the model's own sum sees them.
+  double plus_base(const Question& question) const { return base(question, question.plus); }
+  double minus_base(const Question& question) const { return base(question, question.minus); }
   std::size_t edge_start(std::size_t feature) const { return edge_start_[feature]; }
   std::span<const double> edges(std::size_t feature) const {
     return {edges_.data() + edge_start_[feature], edge_start_[feature + 1] - edge_start_[feature]};
   }
   Interval interval(std::size_t feature, std::int32_t cell) const;
 
-  /// All the ways in which a row of label y is fooled.
-  std::vector<Question> questions(std::int32_t y) const;
+  /// All the ways in which a row is fooled.
+  std::vector<Question> questions(const Target& target) const;
   std::vector<Member> members(const Question& question) const;
 
   /// The largest error of one addition, relative to its result, in the model's own sum.
@@ -77,19 +86,21 @@ class Ensemble {
     // Two floats added in double and rounded once are the float sum: a double has room for it.
     return sum_float32_ ? static_cast<float>(sum + term) : sum + term;
   }
-  /// If all sums are exact in the model's own precision: the power of two that divides them all.
-  /// Else 0.
-  double grain() const { return grain_; }
+  /// Where both sums of a question are exact in the model's own precision: the power of two that
+  /// divides them all. Else 0.
+  double grain(const Question& question) const { return question.constant == 0 ? grain_ : 0; }
 
   /// What plus - minus must at least be for a row to be fooled, if the model's own sum and ours
   /// together are at most `error` away from the true one.
   double needed(const Question& question, double error) const {
-    if (grain_ > 0) return question.strict ? grain_ : 0.0;
+    const double grain = this->grain(question);
+    if (grain > 0) return question.strict ? grain : 0.0;
     return -error;
   }
   /// Such an error for sums over any leaves of all trees.
-  double largest_error() const {
-    return 2 * largest_sum_ * (unit_roundoff() + 0x1p-52) * (static_cast<double>(root_.size()) + 8);
+  double largest_error(const Question& question) const {
+    const double most = largest_sum_ + std::abs(question.constant);
+    return 2 * most * (unit_roundoff() + 0x1p-52) * (static_cast<double>(root_.size()) + 8);
   }
 
   /// The margins of a row of cells (kMissing for missing values), added up in the model's own
@@ -98,6 +109,10 @@ class Ensemble {
 
  private:
   void find_grain();
+  double base(const Question& question, std::int32_t output) const {
+    return output == Question::kConstant ? question.constant
+                                         : base_[static_cast<std::size_t>(output)];
+  }
 
   std::vector<Node> nodes_;
   std::vector<std::uint8_t> missing_left_;

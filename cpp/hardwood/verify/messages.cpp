@@ -9,10 +9,9 @@
 namespace hardwood::verify {
 namespace {
 
-// Ranges of the whole numbers. A worth or share may always be raised without making the bound
-// wrong, so all of them stop at a floor instead of overflowing.
-constexpr std::int32_t kShareFloor = -(1 << 28);
-constexpr std::int32_t kWorthFloor = -(1 << 30);
+// What the costs get of a feature, for every factor on it: with an even share, the price would
+// follow the factors only slowly where there are many.
+constexpr double kCostShare = 0.3;
 constexpr std::int32_t kGone = std::numeric_limits<std::int32_t>::min();  // below every floor
 
 /// A leaf stays while, with the best of everything else, it still gets to what is needed.
@@ -183,15 +182,16 @@ bool Messages::gather(const Cut& cut, State& state, const Cut::Link& link, Cells
   return true;
 }
 
-/// Turn differences into totals, drop cells at the ends, and set each cell's even share.
+/// Turn differences into totals, drop cells at the ends, and set each cell's share.
 bool Messages::decide_cells(const Cut& cut, State& state, std::size_t f, std::int64_t others,
                             std::size_t n) {
   Cells& cells = state.cells[f];
   const std::int64_t* alone = cut.alone.data() + cut.cell_start[f];
   const std::int64_t least = state.needed - others;
   const bool costs = !state.held.empty();
-  const std::size_t n_shares = n + (costs ? 1 : 0);
-  const double even = n_shares == 0 ? 0.0 : 1.0 / static_cast<double>(n_shares);
+  const double n_shares =
+      static_cast<double>(n) + (costs ? 1 + kCostShare * static_cast<double>(n) : 0);
+  const double even = n_shares == 0 ? 0.0 : 1.0 / n_shares;
   const double* cost = cut.cost.data() + cut.cell_start[f];
   std::int64_t* held = costs ? state.held.data() + cut.cell_start[f] : nullptr;
   stride_ = static_cast<std::size_t>(cut.n_cells(f));

@@ -7,6 +7,11 @@
 
 namespace hardwood::verify {
 
+// Ranges of the whole numbers. A worth or share may always be raised without making the bound
+// wrong, so all of them stop at a floor instead of overflowing.
+inline constexpr std::int32_t kShareFloor = -(1 << 28);
+inline constexpr std::int32_t kWorthFloor = -(1 << 30);
+
 /// What is known about a box of cells: which are left, and how value is spread over the factors.
 ///
 /// Every factor holds, per feature, a share of what the cells of that feature are worth. The shares

@@ -4,9 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "hardwood/verify/merge.hpp"
+
 namespace hardwood::verify {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kRootSweeps = 60;
 constexpr int kFullSweeps = 200;
 constexpr int kChildSweeps = 12;
@@ -29,18 +32,23 @@ void Search::restrict(const Cut& cut, State& state, double radius) {
 
 bool Search::fools(const Point& point) {
   ensemble_.margin(point, margin_);
-  return model::label_of<double>(margin_) != y_;
+  if (target_.label == Target::kOutput) {
+    return margin_[0] < target_.low || margin_[0] > target_.high;
+  }
+  return model::label_of<double>(margin_) != target_.label;
 }
 
-Answer Search::decide(const Cut& cut, State& state, Effort effort) {
+Answer Search::decide(Cut& cut, State& state, Effort effort) {
   n_near_ = 0;
-  return explore(cut, state, 0, effort);
+  const Answer answer =
+      bound_and_try(cut, state, effort == Effort::kRoot ? kRootSweeps : kFullSweeps);
+  if (answer != Answer::kOpen || effort == Effort::kRoot) return answer;
+  if (!merge_factors(cut, state, kInfinity)) return Answer::kNone;
+  return explore(cut, state, 0, kFullSweeps);
 }
 
-Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort effort) {
-  const int n_sweeps = depth > 0                 ? kChildSweeps
-                       : effort == Effort::kRoot ? kRootSweeps
-                                                 : kFullSweeps;
+/// Sweep until the box is proven empty, an example is found or the bound no longer falls.
+Answer Search::bound_and_try(const Cut& cut, State& state, int n_sweeps) {
   for (int sweep = 0; sweep < n_sweeps; ++sweep) {
     if (clock_.over()) return Answer::kTime;
     const std::int64_t before = state.bound;
@@ -56,17 +64,20 @@ Answer Search::explore(const Cut& cut, State& state, std::size_t depth, Effort e
     if (accept(cut)) return Answer::kFound;
     return ++n_near_ > kMostNear ? Answer::kRounding : Answer::kNone;
   }
-  if (state.dead()) return Answer::kNone;
-  if (depth == 0 && effort == Effort::kRoot) return Answer::kOpen;
+  return state.dead() ? Answer::kNone : Answer::kOpen;
+}
 
+Answer Search::explore(const Cut& cut, State& state, std::size_t depth, int n_sweeps) {
+  const Answer here = bound_and_try(cut, state, n_sweeps);
+  if (here != Answer::kOpen) return here;
   split(cut, state, depth);
   if (state.bound >= state.needed) {
-    const Answer answer = explore(cut, state, depth + 1, effort);
+    const Answer answer = explore(cut, state, depth + 1, kChildSweeps);
     if (answer != Answer::kNone) return answer;
   }
   std::swap(state, stack_[depth]);
   if (state.bound < state.needed) return Answer::kNone;
-  return explore(cut, state, depth + 1, effort);
+  return explore(cut, state, depth + 1, kChildSweeps);
 }
 
 /// Leave the more promising half of the box in `state` and the other one on the stack.
@@ -281,8 +292,8 @@ void Search::pull_back(const Cut& cut) {
 bool Search::rounds_away(const Cut& cut, State& state) {
   if (state.bound >= cut.zero) return false;
   if (!messages_.prune(cut, state)) return true;
-  SumError plus(ensemble_.base(cut.question.plus));
-  SumError minus(ensemble_.base(cut.question.minus));
+  SumError plus(ensemble_.plus_base(cut.question));
+  SumError minus(ensemble_.minus_base(cut.question));
   double most = plus.hi;
   double least = minus.lo;
   for (const Cut::Part& part : cut.parts) {
@@ -296,7 +307,7 @@ bool Search::rounds_away(const Cut& cut, State& state) {
   }
   if (cut.question.strict ? most <= least : most < least) return true;
   // With fewer leaves left, the sum has less room to go astray than at the start.
-  if (ensemble_.grain() == 0) {
+  if (ensemble_.grain(cut.question) == 0) {
     const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
     state.needed = std::max(state.needed, cut.needed_for(error));
   }
@@ -316,9 +327,9 @@ void Search::see_leaves(const Cut& cut, const State& state, const Cut::Part& par
   };
   if (part.factor >= 0) {
     const auto t = static_cast<std::size_t>(part.factor);
-    const auto first = static_cast<std::size_t>(cut.factors[t].leaf);
+    const std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
     for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
-      see(cut.leaf_node[first + state.alive[first + static_cast<std::size_t>(k)]]);
+      see(cut.node_of(cut.factors[t], alive[k], part.member));
     }
     return;
   }

@@ -41,18 +41,29 @@ using Point = std::vector<std::int32_t>;
 /// Decides whether a cut holds a point that fools the model: bound, try, branch.
 class Search {
  public:
-  Search(const Ensemble& ensemble, const Ball& ball, std::int32_t y, const Clock& clock)
-      : ensemble_(ensemble), ball_(ball), y_(y), clock_(clock), margin_(ensemble.n_outputs()) {}
+  /// What `target` says may change between questions.
+  Search(const Ensemble& ensemble, const Ball& ball, const Target& target, const Clock& clock)
+      : ensemble_(ensemble),
+        ball_(ball),
+        target_(target),
+        clock_(clock),
+        margin_(ensemble.n_outputs()) {}
 
-  /// `state` is where to start from, and is spent; on kFound the example is in `found()`.
-  Answer decide(const Cut& cut, State& state, Effort effort);
+  /// `state` is where to start from, and is spent; on kFound the example is in `found()`. Full
+  /// effort may merge factors of the cut.
+  Answer decide(Cut& cut, State& state, Effort effort);
 
   const Point& found() const { return found_; }
 
   /// Keep only the cells that a step of at most `radius` reaches.
   static void restrict(const Cut& cut, State& state, double radius);
 
-  /// Whether the model itself gives a point another label than y.
+  /// The first output of a point, by the model itself.
+  double output(const Point& point) {
+    ensemble_.margin(point, margin_);
+    return margin_[0];
+  }
+  /// Whether a point misses the target, by the model itself.
   bool fools(const Point& point);
 
  protected:
@@ -87,7 +98,7 @@ class Search {
 
   const Ensemble& ensemble_;
   const Ball& ball_;
-  std::int32_t y_;
+  const Target& target_;
   const Clock& clock_;
   Messages messages_;
   std::vector<State> stack_;  // states of the upper halves, one a depth
@@ -104,7 +115,8 @@ class Search {
   std::vector<std::int32_t> open_;
 
  private:
-  Answer explore(const Cut& cut, State& state, std::size_t depth, Effort effort);
+  Answer bound_and_try(const Cut& cut, State& state, int n_sweeps);
+  Answer explore(const Cut& cut, State& state, std::size_t depth, int n_sweeps);
 };
 
 }  // namespace hardwood::verify

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "check.hpp"
+#include "hardwood/verify/merge.hpp"
 #include "hardwood/verify/search.hpp"
 
 namespace hardwood::tests {
@@ -76,7 +77,7 @@ void check_bounds(bool costs) {
     const verify::Budget budget{verify::Norm::kOne, kInfinity, reach, scale, scale};
     const verify::Ball ball(ensemble, x, budget);
     for (const std::int32_t y : {0, 1}) {
-      const verify::Question question = ensemble.questions(y).front();
+      const verify::Question question = ensemble.questions({y}).front();
       verify::CutBuilder builder(ensemble);
       verify::Cut cut;
       builder.build(ball, question, ensemble.members(question), 0.6, kInfinity, cut);
@@ -90,7 +91,9 @@ void check_bounds(bool costs) {
         messages.start(cut, state);
       }
       for (int sweep = 0; sweep < 6; ++sweep) {
-        messages.sweep(cut, state);
+        if (sweep == 3 && !state.dead())
+          verify::merge_factors(cut, state, costs ? most : kInfinity);
+        if (!state.dead()) messages.sweep(cut, state);
         if (costs && !state.dead()) messages.reprice(cut, state, most);
         for_each_point(cut, [&](const std::vector<std::int32_t>& point) {
           double cost = 0;

@@ -4,21 +4,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hardwood.threat import Threat, as_threat, check_norm
+from hardwood.threat import Norm, Threat, as_threat, check_norm
 from hardwood.verify import ensemble, milp, tree
 from hardwood.verify.ensemble import Effort, Progress, warn_undecided
-from hardwood.verify.problem import Problem
+from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import DistanceResult
 
 
 def minimal_distance(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     norm: Any = "inf",
     threat: Threat | None = None,
     method: Literal["search", "milp"] = "search",
+    change: float | None = None,
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -33,7 +34,8 @@ def minimal_distance(
     X : array-like of shape (n_samples, n_features)
         Rows. A missing value (NaN) is not moved.
     y : array-like of shape (n_samples,)
-        True labels; a row is fooled when its label differs from this one.
+        True labels; a row is fooled when its label differs from this one. With `change`: the value
+        that the output is measured from, by default the model's own prediction for the row.
     norm : {"inf", 1, 2, 0}, default="inf"
         How a change is measured.
     threat : Threat or None, default=None
@@ -43,6 +45,8 @@ def minimal_distance(
     method : {"search", "milp"}, default="search"
         "search" is exact and fast in all norms. "milp" asks HiGHS (`scipy.optimize.milp`) the same
         question: slow, exact up to the solver's tolerances of about 1e-6, and independent of us.
+    change : float or None, default=None
+        For regression models: a row is fooled when the output is more than this away from `y`.
     time_limit : float or None, default=None
         Seconds for each row. The problem is NP-complete for two or more trees, so some rows of
         some models take long; a row that is stopped keeps what is proven and found by then. Single
@@ -82,8 +86,8 @@ def minimal_distance(
     The maximum norm is exact to the last bit. In the norms 1, 2 and 0 the budget for the change has
     a price, which the bound minimises over; lengths that differ by less than 1e-12 of themselves
     count as equal. The maximum norm is the quickest. Norms 1 and 2 have a hard tail where the ball
-    covers much of a large robust model: set a time limit there. Memory is a few times the cut
-    model, times the depth of branching.
+    covers much of a large robust model: set a time limit there. Memory is the messages of the
+    model cut to the ball, times the depth of branching: tens of megabytes for thousands of trees.
 
     Examples
     --------
@@ -106,6 +110,10 @@ def minimal_distance(
         raise ValueError(
             f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
         )
+    if change is not None:
+        return _distance_to_change(model, X, y, change, norm, threat, method, n_jobs, effort)
+    if y is None:
+        raise ValueError("y is missing; pass the true labels or, for a regression model, change.")
     problem = Problem.of(model, X, y, n_jobs)
     reach = problem.reach(threat).without_radius()
     if method not in ("search", "milp"):
@@ -126,5 +134,52 @@ def minimal_distance(
         status=status,
         reason=np.where(wrong, "the model gets this row wrong without an attack", reason),
         X_adv=X_adv,
+        norm=norm,
+    )
+
+
+def _distance_to_change(
+    model: Any,
+    X: Any,
+    y: Any,
+    change: float,
+    norm: Norm,
+    threat: Threat,
+    method: str,
+    n_jobs: int | None,
+    effort: Effort,
+) -> DistanceResult:
+    if not 0 <= change < np.inf:
+        raise ValueError(f"change must be a finite number >= 0, got change={change}.")
+    if method != "search":
+        raise ValueError(f'change needs method="search", got method={method!r}.')
+    outputs = Outputs.of(model, X, n_jobs)
+    trees = outputs.trees
+    if trees.link != "identity":
+        raise ValueError(
+            f"change asks about the output of a regression model with link='identity', got "
+            f"link={trees.link!r}; for a classifier pass its labels as y."
+        )
+    output = outputs.output(outputs.X)
+    value = output if y is None else np.asarray(y, dtype=np.float64)
+    if value.shape != output.shape or not np.isfinite(value).all():
+        raise ValueError(
+            f"y must hold one finite number for each of the {len(output)} rows, got shape "
+            f"{value.shape}."
+        )
+    low, high = value - change, value + change
+    reach = threat.reach(trees.n_features, trees.feature_names).without_radius()
+    found = ensemble.leaving(outputs, low, high, norm, reach, effort)
+    off = (output < low) | (output > high)
+    status = np.where(
+        off, "misclassified", np.where(found.lower == found.upper, "exact", "unknown")
+    )
+    warn_undecided(status, effort)
+    return DistanceResult(
+        lower=found.lower,
+        upper=found.upper,
+        status=status,
+        reason=np.where(off, "the output is off by more than change already", found.reason),
+        X_adv=found.X_adv,
         norm=norm,
     )

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.errors import UndecidedWarning
+from hardwood.errors import HardwoodError, UndecidedWarning
 from hardwood.threat import Norm, Reach
-from hardwood.verify.problem import Problem
+from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import StatusArray
 from hardwood.verify.tree import _NORM
 
@@ -22,6 +22,10 @@ Progress = Callable[[int, int, int], object]
 
 _MOMENT = 1e-9  # seconds for rows whose turn comes when the time is over
 _PULSE = 0.05  # seconds between two looks at the search
+_REPLAY_FAILED = (
+    "An example does not give the output that was found for it when replayed; this is a bug in "
+    "hardwood, please report it with the model and the row."
+)
 _REASON = {
     _core.Ending.exact: "",
     _core.Ending.time: "time limit",
@@ -94,9 +98,32 @@ def decide(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
     return _ask(_core.any_in_ensemble, problem, norm, reach, effort)
 
 
+def leaving(
+    outputs: Outputs, low: FloatArray, high: FloatArray, norm: Norm, reach: Reach, effort: Effort
+) -> Found:
+    """Bounds on the smallest change that brings the output below low or above high."""
+    ranges = np.column_stack([low, high]).astype(np.float64, order="C")
+    found = _search(_core.leaving_in_ensemble, outputs, ranges, norm, reach, effort)
+    there = np.isfinite(found.upper)
+    if there.any():
+        output = outputs.output(found.X_adv[there])
+        if not ((output < low[there]) | (output > high[there])).all():
+            raise HardwoodError(_REPLAY_FAILED)
+    return found
+
+
+def farthest(outputs: Outputs, up: bool, norm: Norm, reach: Reach, effort: Effort) -> Found:
+    """The largest output within reach, or the least: ``upper`` is found, ``lower`` proven."""
+    found = _search(_core.farthest_in_ensemble, outputs, up, norm, reach, effort)
+    if not np.array_equal(outputs.output(found.X_adv), found.upper):
+        raise HardwoodError(_REPLAY_FAILED)
+    return found
+
+
 def _ask(
     function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
 ) -> Found:
+    """Ask about labels, and replay every example."""
     end = time.monotonic() + _seconds(effort.total_time_limit)
     n_done = n_open = 0
 
@@ -107,9 +134,9 @@ def _ask(
     def part(one: Problem) -> tuple[npt.NDArray[Any], ...]:
         nonlocal end, n_done, n_open
         left = max(end - time.monotonic(), _MOMENT)
-        found = _search(
-            function, one, norm, reach, replace(effort, total_time_limit=left, progress=tell)
-        )
+        rest = replace(effort, total_time_limit=left, progress=tell)
+        found = _search(function, one, one.y, norm, reach, rest)
+        one.replay(found.X_adv, np.isfinite(found.upper))
         n_done, n_open = n_done + len(one.X), n_open + int(np.count_nonzero(found.reason != ""))
         if np.any(found.reason == _REASON[_core.Ending.stopped]):
             end = time.monotonic()  # Ctrl-C ends the other parts, too
@@ -120,14 +147,20 @@ def _ask(
 
 
 def _search(
-    function: Callable[..., Any], problem: Problem, norm: Norm, reach: Reach, effort: Effort
+    function: Callable[..., Any],
+    problem: Problem | Outputs,
+    about: Any,
+    norm: Norm,
+    reach: Reach,
+    effort: Effort,
 ) -> Found:
+    """Let the core search; `about` is what it is asked of each row."""
     watch = _core.Watch()
     answer = watched(
         lambda: function(
             problem.trees._core,
             problem.X,
-            problem.y,
+            about,
             norm=getattr(_core.Norm, _NORM[norm]),
             radius=reach.radius,
             reach=reach.limits,
@@ -143,7 +176,6 @@ def _search(
         len(problem.X),
     )
     lower, upper, ending, X_adv, seconds = map(np.asarray, answer)
-    problem.replay(X_adv, np.isfinite(upper))
     reason = np.array([_REASON[_core.Ending(int(e))] for e in ending])
     return Found(lower, upper, reason, X_adv, seconds)
 

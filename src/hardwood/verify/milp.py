@@ -1,6 +1,8 @@
 """The distance as a mixed-integer program, solved by HiGHS: slow, and independent of the search."""
 
+import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,9 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     """Bounds on the smallest change, one program for each row and rival label.
 
     After Kantchelian et al. (2016): a binary variable for every threshold of a feature and a share
-    for every leaf. The lower bound holds up to the solver's tolerances; an example counts only if
-    it fools the model itself.
+    for every leaf. A program keeps only what a box around the row reaches; the box grows until it
+    holds the answer. The lower bound holds up to the solver's tolerances; an example counts only
+    if it fools the model itself.
     """
 
     def part(one: Problem) -> tuple[npt.NDArray[Any], ...]:
@@ -46,15 +49,15 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Foun
     upper[wrong], X_adv[wrong] = 0, problem.X[wrong]
     layout = _Layout.of(problem.trees)
     for i in np.flatnonzero(~wrong):
-        program = _Program(problem.trees, layout, problem.X[i], norm, reach)
         lower[i] = np.inf
+        row = _Row(problem.trees, layout, problem.X[i], norm, reach)
         for plus, minus in _rivals(problem.trees.n_outputs, int(problem.y[i])):
-            bound, point = program.solve(plus, minus, effort.time_limit)
+            bound, point = row.nearest(plus, minus, effort.time_limit)
             lower[i] = min(lower[i], bound)
             if point is None:
                 continue
             label = problem.trees.predict_class(point[None])[0]
-            length = program.length(point)
+            length = row.length(point)
             if label != problem.y[i] and length < upper[i]:
                 upper[i], X_adv[i] = length, point
         if np.isclose(lower[i], upper[i], rtol=_CLOSE, atol=_TOLERANCE):
@@ -77,140 +80,82 @@ class _Layout:
 
     edges: list[FloatArray]  # of each feature: where the doubles go from left to right
     edge_start: npt.NDArray[np.int64]
-    leaf_of: npt.NDArray[np.int64]  # variable of a node that is a leaf
+    variable: npt.NDArray[np.int64]  # of each node: its threshold or its leaf
     n_variables: int
 
     @classmethod
     def of(cls, trees: Trees) -> "_Layout":
-        boxes = [trees.leaf_boxes(k) for k in range(trees.n_trees)]
-        ends = [np.vstack([low, high]) for _, low, high in boxes]
-        stacked = np.vstack(ends)
-        edges = [np.unique(column[np.isfinite(column)]) for column in stacked.T]
+        found: list[set[float]] = [set() for _ in range(trees.n_features)]
+        for k in range(trees.n_trees):
+            _, *ends = trees.leaf_boxes(k)
+            for end in ends:
+                for leaf, f in zip(*np.nonzero(np.isfinite(end)), strict=True):
+                    found[f].add(float(end[leaf, f]))
+        edges = [np.array(sorted(ends)) for ends in found]
         start = 1 + np.cumsum([0, *(len(e) for e in edges)])
         leaf = trees.feature == LEAF
-        leaf_of = start[-1] + np.cumsum(leaf) - 1
-        return cls(edges, start, leaf_of, int(start[-1] + leaf.sum()))
+        variable = np.where(leaf, start[-1] + np.cumsum(leaf) - 1, 0)
+        for f, of_feature in enumerate(edges):
+            nodes = np.flatnonzero(trees.feature == f)
+            # The edge that belongs to a threshold: the first one that is not left of it.
+            rank = np.searchsorted(of_feature.astype(trees.x_dtype), trees.threshold[nodes])
+            variable[nodes] = start[f] + rank
+        return cls(edges, start, variable, int(start[-1] + leaf.sum()))
 
 
-class _Program:
-    """The program of one row but for the margin."""
+class _Row:
+    """One row: steps over the thresholds around it, and boxes that grow until one is enough."""
 
     def __init__(
         self, trees: Trees, layout: _Layout, x: FloatArray, norm: Norm, reach: Reach
     ) -> None:
         self.trees, self.layout, self.x, self.norm = trees, layout, x, norm
         self.scales = reach.down_scale, reach.up_scale
-        self.ends = [np.asarray(end)[0] for end in _core.ball_ends(x[None], reach.limits)]
-        self.rows: list[tuple[list[int], list[float], float]] = []  # sum <= last
-        self.cost = np.zeros(layout.n_variables)
-        self.low, self.high = np.zeros(layout.n_variables), np.ones(layout.n_variables)
-        if norm == "inf":
-            self.cost[0] = 1
-            self.high[0] = np.inf
-        self.constant = 0.0
-        for f in range(trees.n_features):
-            self._add_feature(f)
-        for k in range(trees.n_trees):
-            self._add_node(int(trees.tree_start[k]), int(trees.tree_start[k]))
+        ends = [np.asarray(end)[0] for end in _core.ball_ends(x[None], reach.limits)]
+        self.up = np.zeros(layout.n_variables, dtype=bool)  # thresholds above the row
+        self.step = np.full(layout.n_variables, np.inf)  # into the cell beyond a threshold
+        for f in np.flatnonzero(~np.isnan(x)):
+            edges = layout.edges[f]
+            up = edges > x[f]
+            z = np.where(up, edges, np.nextafter(edges, -np.inf))
+            step = np.abs(z - x[f]) / np.where(up, self.scales[1][f], self.scales[0][f])
+            at = slice(layout.edge_start[f], layout.edge_start[f + 1])
+            self.up[at] = up
+            self.step[at] = np.where((ends[0][f] <= z) & (z <= ends[1][f]), step, np.inf)
 
-    def _add_feature(self, f: int) -> None:
-        """Thresholds in order; those that are crossed cost, or cannot be crossed."""
-        if np.isnan(self.x[f]):
-            return
-        edges, first = self.layout.edges[f], int(self.layout.edge_start[f])
-        for k in range(len(edges) - 1):
-            self.rows.append(([first + k, first + k + 1], [1, -1], 0))
-        home = int(np.searchsorted(edges, self.x[f], side="right"))
-        for side in (range(home, len(edges)), range(home - 1, -1, -1)):
-            before = 0.0
-            for k in side:
-                up = k >= home
-                z = edges[k] if up else np.nextafter(edges[k], -np.inf)
-                if not self.ends[0][f] <= z <= self.ends[1][f]:
-                    self.low[first + k] = self.high[first + k] = float(up)
-                    continue
-                step = abs(z - self.x[f]) / self.scales[int(up)][f]
-                total = {"inf": step, 1: step, 2: step**2, 0: 1.0}[self.norm]
-                sign = -1 if up else 1
-                if self.norm == "inf":  # total * crossed <= the maximum
-                    self.rows.append(([first + k, 0], [sign * total, -1], -total if up else 0))
-                else:
-                    self.cost[first + k] += sign * (total - before)
-                    self.constant += (total - before) if up else 0
-                before = total
-
-    def _add_node(self, at: int, start: int) -> list[int]:
-        """Leaves below a node; a share of one side asks for its threshold."""
-        trees = self.trees
-        if trees.feature[at] == LEAF:
-            return [int(self.layout.leaf_of[at])]
-        left = self._add_node(start + int(trees.left[at]), start)
-        right = self._add_node(start + int(trees.right[at]), start)
-        f = int(trees.feature[at])
-        if np.isnan(self.x[f]):
-            self.high[right if trees.missing_left[at] else left] = 0
-            return left + right
-        edge = self._edge(at)
-        k = int(self.layout.edge_start[f] + np.searchsorted(self.layout.edges[f], edge))
-        self.rows.append(([*left, k], [1.0] * len(left) + [-1], 0))
-        self.rows.append(([*right, k], [1.0] * len(right) + [1], 1))
-        return left + right
-
-    def _edge(self, at: int) -> float:
-        """The edge that belongs to a threshold: the first one that is not left of it."""
-        edges = self.layout.edges[int(self.trees.feature[at])]
-        left = edges.astype(self.trees.x_dtype) < self.trees.threshold[at]
-        return float(edges[int(np.count_nonzero(left))])
-
-    def solve(
+    def nearest(
         self, plus: int, minus: int, seconds: float | None
     ) -> tuple[float, FloatArray | None]:
-        """The solver's lower bound, and a point where output plus beats output minus."""
-        trees, layout = self.trees, self.layout
-        margin = np.zeros(layout.n_variables)
-        base = 0.0
-        for output, sign in ((plus, 1), (minus, -1)):
-            if output < 0:
-                continue
-            base += sign * float(trees.base[output])
-            for k in range(trees.n_trees):
-                nodes = np.arange(trees.tree_start[k], trees.tree_start[k + 1])
-                nodes = nodes[trees.feature[nodes] == LEAF]
-                column = output - int(trees.tree_output[k])
-                if 0 <= column < trees.value.shape[1]:
-                    margin[layout.leaf_of[nodes]] += sign * trees.value[nodes, column]
-        at = np.repeat(np.arange(len(self.rows)), [len(row[0]) for row in self.rows])
-        columns = np.array([c for row in self.rows for c in row[0]], dtype=int)
-        values = np.array([v for row in self.rows for v in row[1]])
-        limits = np.array([row[2] for row in self.rows])
-        shape = (len(self.rows), layout.n_variables)
-        one = np.zeros((trees.n_trees, layout.n_variables))
-        for k in range(trees.n_trees):
-            nodes = np.arange(trees.tree_start[k], trees.tree_start[k + 1])
-            one[k, layout.leaf_of[nodes[trees.feature[nodes] == LEAF]]] = 1
-        constraints = [
-            LinearConstraint(csr_array(one), 1, 1),
-            LinearConstraint(csr_array(margin[None]), _WIN - base, np.inf),
-        ]
-        if len(self.rows):
-            table = csr_array((values, (at, columns)), shape=shape)
-            constraints.append(LinearConstraint(table, -np.inf, limits))
-        whole = np.zeros(layout.n_variables)
-        whole[1 : layout.edge_start[-1]] = 1
-        answer = milp(
-            self.cost,
-            constraints=constraints,
-            bounds=Bounds(self.low, self.high),
-            integrality=whole,
-            options={"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds}),
-        )
-        if answer.status == 2:  # infeasible
-            return np.inf, None
-        bound = 0.0 if answer.mip_dual_bound is None else answer.mip_dual_bound + self.constant
-        lower = float(np.sqrt(max(bound, 0.0)) if self.norm == 2 else max(bound, 0.0))
-        return lower, None if answer.x is None else self._point(answer.x)
+        """A lower bound, and a point where output plus beats output minus."""
+        deadline = np.inf if seconds is None else time.monotonic() + seconds
+        steps = self.step[np.isfinite(self.step)]
+        largest = float(steps.max(initial=0.0))
+        # Below the first radius there is nothing to prove anew, beyond the last nothing to reach.
+        radius = float(np.quantile(steps, 0.02)) if len(steps) and self.norm != 0 else largest
+        proven, found = 0.0, None
+        while (left := deadline - time.monotonic()) > 0:
+            bound, point = _Program(self, radius).solve(plus, minus, left)
+            found = found if point is None else point
+            if radius >= largest or (point is not None and self.length(point) <= radius):
+                return bound, point
+            # Whatever lies outside the box is further away than its radius.
+            proven = max(proven, min(bound, radius))
+            if point is None and bound < radius:
+                break  # the clock
+            radius = 2 * radius if point is None else self.length(point)
+            radius = min(max(radius, float(steps.min())), largest)
+        return proven, found
 
-    def _point(self, variables: FloatArray) -> FloatArray:
+    def length(self, point: FloatArray) -> float:
+        """How far a point is from the row."""
+        with np.errstate(invalid="ignore"):
+            step = np.abs(point - self.x) / np.where(point < self.x, *self.scales)
+        step = np.nan_to_num(step, nan=0.0)
+        order = {"inf": np.inf, 1: 1, 2: 2, 0: 0}[self.norm]
+        return float(np.linalg.norm(step, order))
+
+    def point(self, variables: FloatArray) -> FloatArray:
+        """The nearest point of the cells that the threshold variables say."""
         point = self.x.copy()
         for f, edges in enumerate(self.layout.edges):
             if np.isnan(point[f]):
@@ -223,10 +168,109 @@ class _Program:
                 point[f] = np.nextafter(edges[cell], -np.inf)
         return point
 
-    def length(self, point: FloatArray) -> float:
-        """How far a point is from the row."""
-        with np.errstate(invalid="ignore"):
-            step = np.abs(point - self.x) / np.where(point < self.x, *self.scales)
-        step = np.nan_to_num(step, nan=0.0)
-        order = {"inf": np.inf, 1: 1, 2: 2, 0: 0}[self.norm]
-        return float(np.linalg.norm(step, order))
+
+class _Program:
+    """The program of one row in the box of one radius, but for the margin."""
+
+    def __init__(self, row: _Row, radius: float) -> None:
+        layout, trees = row.layout, row.trees
+        self.row = row
+        # Steps are counted in radii: the solver's tolerances are absolute.
+        self.unit = radius if radius > 0 and row.norm != 0 else 1.0
+        self.rows: list[tuple[list[int], list[float], float]] = []  # sum <= last
+        self.cost = np.zeros(layout.n_variables)
+        # A threshold that cannot be crossed is fixed; so is a leaf, unless it is reached below.
+        self.free = row.step <= radius
+        self.low = np.where(self.free, 0.0, row.up)
+        self.high = np.where(self.free, 1.0, row.up)
+        if row.norm == "inf":
+            self.cost[0] = 1
+            self.high[0] = np.inf
+        self.constant = 0.0
+        for f in range(trees.n_features):
+            self._add_feature(np.arange(layout.edge_start[f], layout.edge_start[f + 1]))
+        self.leaves = [self._add_node(int(k), int(k)) for k in trees.tree_start[:-1]]
+        for nodes in self.leaves:
+            self.high[layout.variable[nodes]] = 1
+
+    def _add_feature(self, variables: npt.NDArray[np.int64]) -> None:
+        """Thresholds in order; those that are crossed cost."""
+        variables = variables[self.free[variables]]
+        for k, following in pairwise(variables):
+            self.rows.append(([k, following], [1, -1], 0))
+        up = self.row.up[variables]
+        for side in (variables[up], variables[~up][::-1]):
+            before = 0.0
+            for k in side:
+                step = float(self.row.step[k]) / self.unit
+                total = {"inf": step, 1: step, 2: step**2, 0: 1.0}[self.row.norm]
+                sign = -1 if self.row.up[k] else 1
+                if self.row.norm == "inf":  # total * crossed <= the maximum
+                    limit = -total if self.row.up[k] else 0
+                    self.rows.append(([k, 0], [sign * total, -1], limit))
+                else:
+                    self.cost[k] += sign * (total - before)
+                    self.constant += (total - before) if self.row.up[k] else 0
+                before = total
+
+    def _add_node(self, at: int, start: int) -> list[int]:
+        """Leaves below a node that the box reaches; a share of one side asks for its threshold."""
+        trees = self.row.trees
+        if trees.feature[at] == LEAF:
+            return [at]
+        variable = self.row.layout.variable
+        k = int(variable[at])
+        children = start + int(trees.left[at]), start + int(trees.right[at])
+        if not self.free[k]:
+            missing = np.isnan(self.row.x[trees.feature[at]])
+            left = trees.missing_left[at] if missing else self.row.up[k]
+            return self._add_node(children[0 if left else 1], start)
+        left, right = (self._add_node(child, start) for child in children)
+        self.rows.append(([*variable[left], k], [1.0] * len(left) + [-1], 0))
+        self.rows.append(([*variable[right], k], [1.0] * len(right) + [1], 1))
+        return left + right
+
+    def solve(self, plus: int, minus: int, seconds: float) -> tuple[float, FloatArray | None]:
+        """The solver's lower bound, and a point where output plus beats output minus."""
+        trees, layout = self.row.trees, self.row.layout
+        margin = np.zeros(layout.n_variables)
+        base = 0.0
+        for output, sign in ((plus, 1), (minus, -1)):
+            if output < 0:
+                continue
+            base += sign * float(trees.base[output])
+            for k, nodes in enumerate(self.leaves):
+                column = output - int(trees.tree_output[k])
+                if 0 <= column < trees.value.shape[1]:
+                    margin[layout.variable[nodes]] += sign * trees.value[nodes, column]
+        one = [([*layout.variable[nodes]], [1.0] * len(nodes), 1.0) for nodes in self.leaves]
+        constraints = [
+            LinearConstraint(_sparse(one, layout.n_variables), 1, 1),
+            LinearConstraint(csr_array(margin[None]), _WIN - base, np.inf),
+        ]
+        if len(self.rows):
+            limits = np.array([row[2] for row in self.rows])
+            table = _sparse(self.rows, layout.n_variables)
+            constraints.append(LinearConstraint(table, -np.inf, limits))
+        whole = np.zeros(layout.n_variables)
+        whole[1 : layout.edge_start[-1]] = 1
+        answer = milp(
+            self.cost,
+            constraints=constraints,
+            bounds=Bounds(self.low, self.high),
+            integrality=whole,
+            options={"mip_rel_gap": 0.0} | ({"time_limit": seconds} if seconds < np.inf else {}),
+        )
+        if answer.status == 2:  # infeasible
+            return np.inf, None
+        bound = 0.0 if answer.mip_dual_bound is None else answer.mip_dual_bound + self.constant
+        lower = float(np.sqrt(max(bound, 0.0)) if self.row.norm == 2 else max(bound, 0.0))
+        lower *= self.unit
+        return lower, None if answer.x is None else self.row.point(answer.x)
+
+
+def _sparse(rows: list[tuple[list[int], list[float], float]], n_columns: int) -> csr_array:
+    start = np.cumsum([0, *(len(row[0]) for row in rows)])
+    columns = np.array([c for row in rows for c in row[0]], dtype=int)
+    values = np.array([v for row in rows for v in row[1]], dtype=float)
+    return csr_array((values, columns, start), shape=(len(rows), n_columns))

@@ -16,6 +16,36 @@ from hardwood.threat import Reach, Threat
 
 
 @dataclass(frozen=True)
+class Outputs:
+    """Checked rows of a model with one output."""
+
+    trees: Trees
+    X: FloatArray
+    n_threads: int
+
+    @classmethod
+    def of(cls, model: Any, X: Any, n_jobs: int | None) -> "Outputs":
+        """Load the model and check its rows."""
+        trees = load_model(model)
+        if trees.n_outputs != 1:
+            raise ValueError(
+                f"The model has {trees.n_outputs} outputs, one a class; this is about models with "
+                f"one output. Ask for its labels with y instead."
+            )
+        if len(trees.categorical_features):
+            raise UnsupportedModelError(
+                f"The outputs of splits on categories cannot be bounded; this model has some on "
+                f"the features {trees.categorical_features.tolist()}."
+            )
+        table = _check.rows(X, trees.n_features, trees.feature_names)
+        return cls(trees, table, _check.thread_count(n_jobs))
+
+    def output(self, X: FloatArray) -> FloatArray:
+        """The only output of every row, in the model's own precision."""
+        return self.trees.margin(X, n_jobs=self.n_threads)[:, 0]
+
+
+@dataclass(frozen=True)
 class Problem:
     """Checked rows and labels of a model."""
 

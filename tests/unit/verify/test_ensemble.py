@@ -1,7 +1,6 @@
 """What users meet when they ask about ensembles: clocks, warnings, progress, Ctrl-C, curves."""
 
 import _thread
-import threading
 
 import numpy as np
 import pytest
@@ -86,12 +85,13 @@ def test_a_failing_callback_stops_the_search_and_is_heard(forest):
 
 def test_ctrl_c_returns_what_is_proven(hard):
     model, X, y = hard
-    model = hw.load_model(model)  # the gate asks scikit-learn, which must not be interrupted
-    timer = threading.Timer(0.3, _thread.interrupt_main)
-    timer.start()
+    X, y = X.repeat(50, axis=0), y.repeat(50)
+
+    def press(*counts):
+        _thread.interrupt_main()
+
     with pytest.warns(hw.UndecidedWarning, match="still open"):
-        result = hw.minimal_distance(model, X.repeat(50, axis=0), y.repeat(50), norm=1)
-    timer.join()
+        result = hw.minimal_distance(model, X, y, norm=1, progress=press)
     assert "interrupted" in result.reason
     assert (result.lower <= result.upper).all()
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "hardwood/verify/messages.hpp"
+
+namespace hardwood::verify {
+
+/// Replace pairs of factors by their product where that stays small, and carry the state over.
+///
+/// Two trees on the same features often want leaves that do not meet; as one factor they cannot, so
+/// the bound can fall further. Only leaves that are left are multiplied, and a product that cannot
+/// be part of a point of value `needed` or costs more than `budget` is dropped. Shares are kept, so
+/// the bound starts about where it was. False if nothing is left of some product: the box is empty.
+bool merge_factors(Cut& cut, State& state, double budget);
+
+}  // namespace hardwood::verify
