@@ -516,7 +516,12 @@ def main() -> None:
         rows.append(results[-1].row())
         print(" | ".join(rows[-1]), flush=True)
     passed = all(not result.missed for result in results)
-    content: dict[str, Any] = {"version": hw.__version__, "results": [asdict(r) for r in results]}
+    content: dict[str, Any] = {
+        "version": hw.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+        "load": os.getloadavg(),  # a busy machine makes times waver and leaves no second core
+        "results": [asdict(r) for r in results],
+    }
     notes = ""
     if "threads" not in options.skip and not missing:
         content["speedup of two threads"] = faster = speedup(options)
