@@ -80,6 +80,7 @@ class Model:
     min_split_gain: float = 0.0
 
     def new(self) -> hw.RobustGradientBoostingClassifier:
+        """An estimator that is not fitted yet."""
         return hw.RobustGradientBoostingClassifier(
             eps=self.eps,
             n_estimators=self.n_estimators,
