@@ -80,7 +80,7 @@ class Model:
     min_split_gain: float = 0.0
 
     def new(self) -> hw.RobustGradientBoostingClassifier:
-        """The model before it is fitted."""
+        """An estimator that is not fitted yet."""
         return hw.RobustGradientBoostingClassifier(
             eps=self.eps,
             n_estimators=self.n_estimators,

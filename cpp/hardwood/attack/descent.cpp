@@ -24,11 +24,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kClimbs = 8;             // rounds of coordinate ascent
 constexpr double kHope = 0.5;          // rounds to come gain at most this much of the last one's
 constexpr int kHalvings = 8;           // of the bracket of radii
-constexpr double kClose = 0.015;       // relative: a bracket that is not worth halving
-constexpr double kFirstGrowth = 1.15;  // of the radius, squared from one try to the next
+constexpr double kClose = 0.03;        // relative: a bracket that is not worth halving
+constexpr double kFirstGrowth = 1.25;  // of the radius, squared from one try to the next
 constexpr int kTrades = 64;            // features that are given up for others, at most
 constexpr double kLargestGrowth = 1e3;
-constexpr double kCutGrowth = 1.25;  // the trees are cut for a few tries at once
+constexpr double kCutGrowth = 1.1;  // the trees are cut for a few tries at once
 
 /// All about one row; memory is kept from row to row.
 class Descent {
@@ -167,8 +167,8 @@ class Descent {
       }
       if (second == -kInfinity) continue;
       const double loss = best->value - second;
-      for (std::int32_t s = 0; s < best->n_box; ++s) {
-        const NearTrees::Side& side = near_.sides[static_cast<std::size_t>(best->box + s)];
+      near_.box_of(*best, box_);
+      for (const NearTrees::Side& side : box_) {
         const auto f = static_cast<std::size_t>(side.feature);
         const Cells in{std::max(side.cells.lo, cells_[f].lo),
                        std::min(side.cells.hi, cells_[f].hi)};
@@ -269,13 +269,17 @@ class Descent {
   void cheapest(const Question& question, std::span<const Ensemble::Member> members) {
     if (example_of_ == &question) cheapen_example();
     near_.build(*ball_, question, members, ball_->step_below(upper_));
-    begin_moves();
-    point_.assign(ball_->home().begin(), ball_->home().end());
-    value_ = near_.value(point_);
-    if (repair(kNone)) {
-      make_cheaper();
-      accept();
+    for (const double thrift : {1.0, 0.5, 0.75, 1.5}) {
+      thrift_ = thrift;
+      begin_moves();
+      point_.assign(ball_->home().begin(), ball_->home().end());
+      value_ = near_.value(point_);
+      if (repair(kNone)) {
+        make_cheaper();
+        accept();
+      }
     }
+    thrift_ = 1;
     if (upper_ == kInfinity || example_of_ != &question) return;
     changed_.clear();
     for (const std::int32_t f : near_.features) {
@@ -350,7 +354,8 @@ class Descent {
           const double more = gain[static_cast<std::size_t>(c - cells.lo)] - here;
           if (more <= kNoise) continue;
           const double dearer = std::max(cost(f, c) - paid, 1e-12);
-          const double rate = std::min(more, needed_ - value_) / dearer;
+          const double rate = std::min(more, needed_ - value_) /
+                              (thrift_ == 1 ? dearer : std::pow(dearer, thrift_));
           if (rate > top) top = rate, feature = f, cell = c;
         }
       }
@@ -396,13 +401,15 @@ class Descent {
   double upper_ = kInfinity;
   bool replays_ = false;
   double needed_ = 0;
-  double value_ = 0;  // of point_
+  double thrift_ = 1;  // the power of a step's cost that its gain is divided by
+  double value_ = 0;   // of point_
   std::vector<std::int32_t> point_;
   std::vector<std::int32_t> kept_;
   std::vector<std::int32_t> example_;
   std::vector<Cells> cells_;  // where point_ may be
   std::vector<std::vector<double>> ballot_;
   std::vector<double> gain_;
+  std::vector<NearTrees::Side> box_;
   std::vector<double> margin_;
   std::vector<std::vector<double>> gains_;  // per feature, within the cut
   std::vector<std::uint8_t> fresh_;         // per feature: gains_ are those of point_

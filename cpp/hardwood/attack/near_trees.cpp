@@ -18,7 +18,6 @@ void NearTrees::build(const verify::Ball& ball, const verify::Question& question
   nodes_.clear();
   trees.clear();
   leaves.clear();
-  sides.clear();
   for (const std::int32_t f : features) {
     trees_of_[static_cast<std::size_t>(f)].clear();
     neighbours_[static_cast<std::size_t>(f)].clear();
@@ -28,48 +27,35 @@ void NearTrees::build(const verify::Ball& ball, const verify::Question& question
   for (const Ensemble::Member& member : members) {
     const std::size_t first_node = nodes_.size();
     const std::size_t first_leaf = leaves.size();
-    const std::size_t first_side = sides.size();
-    const std::int32_t root = visit(member.root, member, 0);
+    const std::int32_t root = visit(member.root, member, -1, 0);
     if (leaves.size() - first_leaf == 1) {
       constant_ += leaves.back().value;
       nodes_.resize(first_node);
       leaves.resize(first_leaf);
-      sides.resize(first_side);
       continue;
     }
     const auto tree = static_cast<std::int32_t>(trees.size());
-    trees.push_back({root, static_cast<std::int32_t>(first_leaf),
+    trees.push_back({root, static_cast<std::int32_t>(nodes_.size()),
+                     static_cast<std::int32_t>(first_leaf),
                      static_cast<std::int32_t>(leaves.size() - first_leaf)});
-    if (features_of_.size() < trees.size()) features_of_.resize(trees.size());
-    features_of_[trees.size() - 1].clear();
     for (std::size_t at = first_node; at < nodes_.size(); ++at) {
       if (nodes_[at].feature == kLeaf) continue;
       auto& of_feature = trees_of_[static_cast<std::size_t>(nodes_[at].feature)];
       if (of_feature.empty()) features.push_back(nodes_[at].feature);
-      if (of_feature.empty() || of_feature.back() != tree) {
-        of_feature.push_back(tree);
-        features_of_[trees.size() - 1].push_back(nodes_[at].feature);
-      }
+      if (of_feature.empty() || of_feature.back() != tree) of_feature.push_back(tree);
     }
   }
   std::ranges::sort(features);
 }
 
-std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, double step) {
+std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, std::int32_t parent,
+                              double step) {
   while (true) {
     const Ensemble::Node& node = ensemble_.node(at);
     if (node.feature == kLeaf) {
-      const auto first = static_cast<std::int32_t>(sides.size());
-      for (std::size_t k = 0; k < path_.size(); ++k) {
-        // A feature that was narrowed twice is written once, as it is now.
-        const auto same = [&](const Side& side) { return side.feature == path_[k].feature; };
-        if (std::any_of(path_.begin(), path_.begin() + static_cast<std::ptrdiff_t>(k), same))
-          continue;
-        sides.push_back({path_[k].feature, cells_[static_cast<std::size_t>(path_[k].feature)]});
-      }
-      nodes_.push_back({kLeaf, static_cast<std::int32_t>(leaves.size()), 0, 0});
+      nodes_.push_back({kLeaf, static_cast<std::int32_t>(leaves.size()), 0, 0, parent});
       leaves.push_back(
-          {value_of(node, member), step, first, static_cast<std::int32_t>(sides.size()) - first});
+          {value_of(node, member), step, static_cast<std::int32_t>(nodes_.size()) - 1});
       return static_cast<std::int32_t>(nodes_.size()) - 1;
     }
     const auto f = static_cast<std::size_t>(node.feature);
@@ -78,32 +64,25 @@ std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, d
     const bool right = cells.hi > node.rank;
     if (left && right) {
       const auto me = nodes_.size();
-      nodes_.push_back({node.feature, node.rank, 0, 0});
+      nodes_.push_back({node.feature, node.rank, 0, 0, parent});
+      const auto mine = static_cast<std::int32_t>(me);
       const Cells before = cells;
       const bool home_left = ball_->home()[f] <= node.rank;
-      path_.push_back({node.feature, before});
       cells.hi = node.rank;
-      const std::int32_t below =
-          visit(node.left, member, home_left ? step : std::max(step, ball_->step(f, node.rank)));
+      const std::int32_t below = visit(
+          node.left, member, mine, home_left ? step : std::max(step, ball_->step(f, node.rank)));
       cells = {node.rank + 1, before.hi};
-      const std::int32_t above = visit(
-          node.right, member, home_left ? std::max(step, ball_->step(f, node.rank + 1)) : step);
+      const std::int32_t above =
+          visit(node.right, member, mine,
+                home_left ? std::max(step, ball_->step(f, node.rank + 1)) : step);
       cells = before;
-      path_.pop_back();
       nodes_[me].left = below;
       nodes_[me].right = above;
-      return static_cast<std::int32_t>(me);
+      return mine;
     }
     const bool go_left = left || (!right && ensemble_.missing_left(at));
     at = go_left ? node.left : node.right;
   }
-}
-
-double NearTrees::value_of(const Ensemble::Node& leaf, const Ensemble::Member& member) const {
-  double value = 0;
-  if (member.plus >= 0) value += ensemble_.value(leaf.rank, member.plus);
-  if (member.minus >= 0) value -= ensemble_.value(leaf.rank, member.minus);
-  return value;
 }
 
 /// As `visit`, but only to note values and steps.
@@ -173,11 +152,35 @@ const std::vector<std::int32_t>& NearTrees::neighbours(std::size_t feature) {
   std::vector<std::int32_t>& found = neighbours_[feature];
   if (!found.empty()) return found;
   for (const std::int32_t tree : trees_of_[feature]) {
-    for (const std::int32_t f : features_of_[static_cast<std::size_t>(tree)]) found.push_back(f);
+    const Tree& shared = trees[static_cast<std::size_t>(tree)];
+    for (std::int32_t at = shared.root; at < shared.end; ++at) {
+      const std::int32_t other = nodes_[static_cast<std::size_t>(at)].feature;
+      if (other != kLeaf) found.push_back(other);
+    }
   }
   std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
+}
+
+void NearTrees::box_of(const Leaf& leaf, std::vector<Side>& box) const {
+  box.clear();
+  std::int32_t below = leaf.node;
+  for (std::int32_t at = nodes_[static_cast<std::size_t>(below)].parent; at >= 0;) {
+    const Node& node = nodes_[static_cast<std::size_t>(at)];
+    auto side = std::ranges::find(box, node.feature, &Side::feature);
+    if (side == box.end()) {
+      box.push_back({node.feature, cells_[static_cast<std::size_t>(node.feature)]});
+      side = box.end() - 1;
+    }
+    if (node.left == below) {
+      side->cells.hi = std::min(side->cells.hi, node.rank);
+    } else {
+      side->cells.lo = std::max(side->cells.lo, node.rank + 1);
+    }
+    below = at;
+    at = node.parent;
+  }
 }
 
 double NearTrees::value(std::span<const std::int32_t> point) const {

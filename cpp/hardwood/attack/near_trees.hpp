@@ -19,12 +19,12 @@ class NearTrees {
     std::int32_t rank;     ///< left when cell <= rank; a leaf: its position in `leaves`
     std::int32_t left;
     std::int32_t right;
+    std::int32_t parent;  ///< -1 for roots
   };
   struct Leaf {
     double value;  ///< plus - minus
     double step;   ///< the largest step on the way into its box
-    std::int32_t box;
-    std::int32_t n_box;
+    std::int32_t node;
   };
   struct Side {  ///< of a leaf's box
     std::int32_t feature;
@@ -32,6 +32,7 @@ class NearTrees {
   };
   struct Tree {
     std::int32_t root;
+    std::int32_t end;   ///< behind the last of its nodes, of which the root is the first
     std::int32_t leaf;  ///< the first of its leaves
     std::int32_t n_leaves;
   };
@@ -50,6 +51,8 @@ class NearTrees {
   verify::Cells cells(std::size_t feature) const { return cells_[feature]; }
   /// Features that share a tree with one; each once, itself included.
   const std::vector<std::int32_t>& neighbours(std::size_t feature);
+  /// The box of a leaf: the features on its path, within the ball.
+  void box_of(const Leaf& leaf, std::vector<Side>& box) const;
   double value(std::span<const std::int32_t> point) const;
   /// out[c - cells.lo]: the value of the trees on a feature together, if its cell were c.
   void gains(std::size_t feature, std::span<const std::int32_t> point, verify::Cells cells,
@@ -57,7 +60,6 @@ class NearTrees {
 
   std::vector<Tree> trees;
   std::vector<Leaf> leaves;
-  std::vector<Side> sides;
   std::vector<std::int32_t> features;  ///< that some tree still splits on
 
  private:
@@ -66,9 +68,16 @@ class NearTrees {
     double gain;
   };
 
-  std::int32_t visit(std::int32_t at, const verify::Ensemble::Member& member, double step);
+  std::int32_t visit(std::int32_t at, const verify::Ensemble::Member& member, std::int32_t parent,
+                     double step);
   void see(std::int32_t at, const verify::Ensemble::Member& member, double step);
-  double value_of(const verify::Ensemble::Node& leaf, const verify::Ensemble::Member& member) const;
+  double value_of(const verify::Ensemble::Node& leaf,
+                  const verify::Ensemble::Member& member) const {
+    double value = 0;
+    if (member.plus >= 0) value += ensemble_.value(leaf.rank, member.plus);
+    if (member.minus >= 0) value -= ensemble_.value(leaf.rank, member.minus);
+    return value;
+  }
   void add_gains(std::int32_t at, std::int32_t feature, std::span<const std::int32_t> point,
                  verify::Cells cells, std::int32_t first, std::vector<double>& out) const;
 
@@ -77,11 +86,9 @@ class NearTrees {
   double constant_ = 0;
   std::vector<Node> nodes_;
   std::vector<verify::Cells> cells_;                 // of the ball, narrowed while walking down
-  std::vector<Side> path_;                           // features narrowed, and their cells before
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature
   std::vector<Event> events_;
-  std::vector<std::vector<std::int32_t>> features_of_;  // per tree
-  std::vector<std::vector<std::int32_t>> neighbours_;   // per feature, empty until asked for
+  std::vector<std::vector<std::int32_t>> neighbours_;  // per feature, empty until asked for
 };
 
 }  // namespace hardwood::attack

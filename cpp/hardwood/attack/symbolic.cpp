@@ -50,7 +50,8 @@ class Symbolic {
   Move best_move(const Ball& ball, std::int32_t y, const std::vector<std::int32_t>& point) {
     Move best;
     for (const Question& question : ensemble_.questions({y})) {
-      const double lead = changes_.read(question, point);
+      // A tie fools only where the rival comes first.
+      const double lead = changes_.read(question, point) - (question.strict ? kNoise : 0);
       for (std::size_t f = 0; f < point.size(); ++f) {
         if (point[f] == verify::kMissing) continue;
         const std::span<const double> gain = changes_.gain(f);
