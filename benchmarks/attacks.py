@@ -255,18 +255,18 @@ def measure_peer(model: Model = CHENG[2][0], n_rows: int = 3) -> None:
 
 
 def measure_training() -> None:
-    print("\nAdversarial training on MNIST 2 vs. 6, 200 trees of depth 4, 40 rows")
+    print("\nAdversarial training on MNIST 2 vs. 6, 60 trees of depth 6, 40 rows")
     train, test = load_data("mnist26")
-    natural = Model("mnist26", 200, 4, 0.1)
+    natural = Model("mnist26", 60, 6, 0.2)
     base = natural.new().set_params(n_jobs=-1)
     few = hw.Threat(784, norm=0, low=0, high=1)
     trained = hw.AdversarialBoostingClassifier(
-        base, n_rounds=4, max_samples=3000, threat=few, n_jobs=-1
+        base, n_rounds=4, max_samples=2000, threat=few, n_jobs=-1
     )
     contestants = {
         "natural": natural.new(),
         "adversarial": trained.set_params(random_state=0),
-        "robust .3": Model("mnist26", 200, 4, 0.1, eps=0.3).new(),
+        "robust .3": Model("mnist26", 60, 6, 0.2, eps=0.3).new(),
     }
     mean = {}
     print(f"  {'':12} accuracy   l0 (symbolic)   l_inf (exact)")

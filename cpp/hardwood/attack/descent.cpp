@@ -24,8 +24,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kClimbs = 8;             // rounds of coordinate ascent
 constexpr double kHope = 0.5;          // rounds to come gain at most this much of the last one's
 constexpr int kHalvings = 8;           // of the bracket of radii
-constexpr double kClose = 0.03;        // relative: a bracket that is not worth halving
-constexpr double kFirstGrowth = 1.25;  // of the radius, squared from one try to the next
+constexpr int kChances = 1;            // of a second start, once a try has failed
+constexpr double kClose = 0.02;        // relative: a bracket that is not worth halving
+constexpr double kShare = 0.25;        // of the missing value: room for a first try
+constexpr double kFirstGrowth = 1.15;  // of the radius, squared from one try to the next
 constexpr int kTrades = 64;            // features that are given up for others, at most
 constexpr double kLargestGrowth = 1e3;
 constexpr double kCutGrowth = 1.1;  // the trees are cut for a few tries at once
@@ -76,7 +78,7 @@ class Descent {
     double proven = plain;
     double found = kInfinity;
     double growth = kFirstGrowth;
-    for (double radius = std::max(plain, 1e-12) * growth;; radius *= growth) {
+    for (double radius = std::max(likely_, 1e-12);; radius *= growth) {
       radius = std::min(radius, bar);
       if (radius > cut) {
         cut = std::min(kCutGrowth * radius, bar);
@@ -89,9 +91,10 @@ class Descent {
     }
     kept_ = point_;
     found = reach_of(point_);
+    int chances = kChances;
     for (int k = 0; k < kHalvings && found - proven > kClose * found; ++k) {
       const double middle = (proven + found) / 2;
-      if (attempt(middle)) {
+      if (attempt(middle) || (--chances >= 0 && again())) {
         kept_ = point_;
         found = reach_of(point_);
       } else {
@@ -109,9 +112,14 @@ class Descent {
     // Look around as far as the last rows needed it; the answer does not depend on it.
     for (double radius = std::min(guess_, bar);; radius = std::min(4 * radius, bar)) {
       if (radius > 1e3 * guess_) radius = bar;
-      const double plain = near_.plain_radius(*ball_, question, members, radius);
-      if (plain < kInfinity) guess_ = 0.8 * guess_ + 0.4 * std::max(plain, 1e-9);
-      if (plain < kInfinity || radius >= bar) return plain;
+      const double plain = near_.plain_radius(kShare, likely_, *ball_, question, members, radius);
+      if (plain < kInfinity) {
+        guess_ = 0.8 * guess_ + 0.4 * std::max(plain, 1e-9);
+        const double within = std::min(NearTrees::kWithin * plain, bar);
+        if (radius < within) near_.plain_radius(kShare, likely_, *ball_, question, members, within);
+        return plain;
+      }
+      if (radius >= bar) return plain;
     }
   }
 
@@ -140,6 +148,17 @@ class Descent {
   bool attempt(double radius) {
     stay_within(radius);
     vote(radius);
+    return climb(kClimbs) && accept();
+  }
+
+  /// Look once more, from the best example so far, drawn into the ball.
+  bool again() {
+    point_ = kept_;
+    for (const std::int32_t feature : near_.features) {
+      const auto f = static_cast<std::size_t>(feature);
+      point_[f] = std::clamp(point_[f], cells_[f].lo, cells_[f].hi);
+    }
+    value_ = near_.value(point_);
     return climb(kClimbs) && accept();
   }
 
@@ -397,6 +416,7 @@ class Descent {
   NearTrees near_;
   const Question* asked_ = nullptr;
   const Question* example_of_ = nullptr;  // the question that example_ answers
+  double likely_ = 0;
   double guess_ = 0.05;
   double upper_ = kInfinity;
   bool replays_ = false;

@@ -109,7 +109,8 @@ void NearTrees::see(std::int32_t at, const Ensemble::Member& member, double step
   events_.push_back({step, value_of(ensemble_.node(at), member)});
 }
 
-double NearTrees::plain_radius(const verify::Ball& ball, const verify::Question& question,
+double NearTrees::plain_radius(double share, double& likely, const verify::Ball& ball,
+                               const verify::Question& question,
                                std::span<const Ensemble::Member> members, double radius) {
   ball_ = &ball;
   ball.cells_within(radius, cells_);
@@ -139,12 +140,21 @@ double NearTrees::plain_radius(const verify::Ball& ball, const verify::Question&
     events_.erase(kept, events_.end());
   }
   std::ranges::sort(events_, sooner);
+  const double enough = -share * sum;
   double needed = 0;
-  for (std::size_t k = 0; sum < 0; ++k) {
+  std::size_t k = 0;
+  for (; sum < 0; ++k) {
     if (k == events_.size()) return std::numeric_limits<double>::infinity();
     sum += events_[k].gain;
     needed = events_[k].step;
   }
+  likely = needed;
+  const double most = kWithin * needed;
+  for (; sum < enough && k < events_.size() && events_[k].step <= most; ++k) {
+    sum += events_[k].gain;
+    likely = events_[k].step;
+  }
+  if (sum < enough) likely = most;
   return needed;
 }
 

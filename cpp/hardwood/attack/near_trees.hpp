@@ -43,8 +43,12 @@ class NearTrees {
              std::span<const verify::Ensemble::Member> members, double radius);
 
   /// The smallest radius at which the trees' best leaves, each on its own, reach a value of 0;
-  /// infinity if that is beyond `radius`. Forgets the trees.
-  double plain_radius(const verify::Ball& ball, const verify::Question& question,
+  /// infinity if that is beyond `radius`. `likely` is where they reach a share of what is missing
+  /// at home on top, at most kWithin times as far: leaves do not fit together, so an example needs
+  /// some room. It holds if `radius` is as large. Forgets the trees.
+  static constexpr double kWithin = 1.4;
+  double plain_radius(double share, double& likely, const verify::Ball& ball,
+                      const verify::Question& question,
                       std::span<const verify::Ensemble::Member> members, double radius);
 
   /// The cells of a feature that the radius of the last `build` reaches.

@@ -69,7 +69,7 @@ class AdversarialBoostingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
         Examples that each round added.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where all are strings.
 
     Examples
