@@ -105,6 +105,8 @@ def exact_distance(
     model: Any, X: Any, y: Any, norm: Any, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Mean exact distance over rightly classified rows, with what the clock left open."""
+    if len(X) == 0:
+        return {"n": 0, "settled": 0, "lower": None, "upper": None}
     found = hw.minimal_distance(
         model, X, y, norm=norm, time_limit=settings["seconds_a_row"], n_jobs=-1
     )
@@ -143,8 +145,10 @@ def _distances(cell: Cell, data: Dataset) -> dict[str, Any]:
             more = {"random_state": SEED, "X_train": X_train, "y_train": y_train}
         found = hw.find_adversarial(model, X, y, method=method, n_jobs=-1, **more)
         distance = found.distance[found.success]
+        truth = exact_distance(model, X[found.success], y[found.success], "inf", settings)
         answer[method] = {
             "n": len(distance),
+            "exact": truth["upper"],  # of the same rows
             "mean": _mean(distance),
             "error": _standard_error(distance),
             "queries": float(found.n_queries.mean()) if len(X) else 0.0,

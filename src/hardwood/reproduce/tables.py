@@ -126,8 +126,9 @@ def value_of(column: str, answer: dict[str, Any]) -> tuple[float | None, str]:
     if found is None or isinstance(found, float):
         return found, ""
     if "mean" in found:  # an attack
-        error = found["error"]
-        return found["mean"], "" if error is None else f" ± {error:.3f}"
+        if found["error"] is None:
+            return found["mean"], ""
+        return found["mean"], f" ± {_number(found['error'])}, exact {_number(found['exact'])}"
     if found["settled"] < found["n"]:  # the clock left rows open
         low = "?" if found["lower"] is None else _number(found["lower"])
         return found["upper"], f" (at least {low}; {found['n'] - found['settled']} rows open)"
