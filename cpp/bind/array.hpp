@@ -43,10 +43,11 @@ Owned1<T> own(std::vector<T>&& data) {
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Owned1<T>(kept->data(), {kept->size()}, owner);
 }
-template <class T>
-Owned2<T> own(std::vector<T>&& data, std::size_t n_cols) {
-  auto* kept = new std::vector<T>(std::move(data));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+/// Of a vector or a buffer.
+template <class T, template <class...> class Container>
+Owned2<T> own(Container<T>&& data, std::size_t n_cols) {
+  auto* kept = new Container<T>(std::move(data));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Container<T>*>(p); });
   return Owned2<T>(kept->data(), {kept->size() / n_cols, n_cols}, owner);
 }
 

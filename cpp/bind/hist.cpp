@@ -3,6 +3,7 @@
 
 #include "array.hpp"
 #include "grown_tree.hpp"
+#include "hardwood/buffer.hpp"
 #include "hardwood/grow/hist_table.hpp"
 #include "reach.hpp"
 #include "signal_check.hpp"
@@ -61,7 +62,7 @@ void bind_hist(nb::module_& module) {
         request.rules = rules;
         request.seed = seed;
         request.checkpoint = SignalCheck();
-        std::vector<std::int32_t> leaf(gradient.size());
+        Buffer<std::int32_t> leaf(gradient.size());  // every row gets one
         std::vector<grow::GrownTree> trees;
         {
           const nb::gil_scoped_release release;
