@@ -89,12 +89,16 @@ def train(cell: Cell, data: Dataset) -> Any:
         )
         return forest.fit(X, y)
     trees = settings["trees"]
+    base_score = settings.get("base_score")
+    if base_score is not None and data.n_classes > 2:
+        base_score = np.zeros(data.n_classes)  # one number for all classes says nothing
     boosting = hw.RobustGradientBoostingClassifier(
         inner=inner,
         method=settings["method"],
         n_estimators=trees if isinstance(trees, int) else max(trees),
         learning_rate=settings["learning_rate"],
         min_split_gain=settings["min_split_gain"],
+        base_score=base_score,
         random_state=SEED,
         **common,
     )
