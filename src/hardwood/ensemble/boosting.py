@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -117,8 +116,6 @@ class Model:
         )
 
 
-_BLOCK = 1 << 15  # rows
-
 _NODE_ARRAYS = (
     "feature",
     "threshold",
@@ -150,13 +147,9 @@ class Booster:
     model: Model
     margin: Float32Array
 
-    def __post_init__(self) -> None:
-        # Kept from round to round: fresh memory costs more than the arithmetic.
-        self._derivative = np.empty_like(self.margin), np.empty_like(self.margin)
-
     def step(self) -> None:
         """Add one round."""
-        gradient, hessian = self._derivatives()
+        gradient, hessian = self.loss.derivatives(self.y, self.margin)
         n_rounds = self.model.n_rounds
         rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
         trees, leaf = self.table.grow(
@@ -170,33 +163,8 @@ class Booster:
         )
         values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
         self.model.add(trees, values)
-
-        def add(rows: slice) -> None:
-            for k, value in enumerate(values):
-                self.margin[rows, k] += value.take(leaf[rows, k])
-
-        self._over_rows(add)
-
-    def _derivatives(self) -> tuple[Float32Array, Float32Array]:
-        if not self.loss.by_row:
-            return self.loss.derivatives(self.y, self.margin)
-        gradient, hessian = self._derivative
-
-        def compute(rows: slice) -> None:
-            gradient[rows], hessian[rows] = self.loss.derivatives(self.y[rows], self.margin[rows])
-
-        self._over_rows(compute)
-        return gradient, hessian
-
-    def _over_rows(self, do: Callable[[slice], None]) -> None:
-        """Call for blocks of rows that the caches hold, on the threads that growing uses."""
-        blocks = [slice(i, i + _BLOCK) for i in range(0, len(self.y), _BLOCK)]
-        if len(blocks) == 1 or self.rules.n_threads == 1:
-            for rows in blocks:
-                do(rows)
-            return
-        with ThreadPoolExecutor(self.rules.n_threads) as pool:
-            list(pool.map(do, blocks))  # raises what a block raised
+        for k, value in enumerate(values):
+            self.margin[:, k] += value.take(leaf[:, k])
 
     def _values(
         self, tree: GrownTree, leaf: IntArray, rows: npt.NDArray[np.uint8] | None

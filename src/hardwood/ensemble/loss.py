@@ -35,8 +35,6 @@ class Loss(ABC):
     """Whether leaves are refitted, because Newton's step is no guide."""
     known: bool = True
     """Whether the loss itself can be computed, not only its derivatives."""
-    by_row: bool = True
-    """Whether the derivatives of a row depend on that row alone."""
 
     def check(self, y: Float32Array) -> None:  # noqa: B027 - most losses take any label
         """Refuse labels outside the loss's domain."""
@@ -278,7 +276,6 @@ class Custom(Loss):
     """Derivatives that the user computes."""
 
     known = False
-    by_row = False
 
     def __init__(self, function: CustomLoss, n_outputs: int, link: Link) -> None:
         self.function = function
