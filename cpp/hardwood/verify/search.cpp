@@ -127,7 +127,9 @@ void Search::vote(const Cut& cut, const State& state) {
     const std::uint16_t* alive = state.alive.data() + factor.leaf;
     std::int32_t loss = worth[leaf] - static_cast<std::int32_t>(cut.needed);
     for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
-      if (alive[k] != leaf) loss = std::min(loss, worth[leaf] - worth[alive[k]]);
+      if (alive[k] == leaf) continue;
+      const std::int64_t lead = std::int64_t{worth[leaf]} - worth[alive[k]];  // of kGone: too large
+      if (lead < loss) loss = static_cast<std::int32_t>(lead);
     }
     for (std::int32_t p = 0; p < factor.n_links; ++p) {
       const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
