@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import hardwood as hw
@@ -37,6 +41,7 @@ def catboost():
 
 MAKERS = {
     "xgboost": xgboost,
+    "xgboost dart": lambda: xgboost(booster="dart", rate_drop=0.3),
     "xgboost forest": xgboost_forest,
     "lightgbm": lightgbm,
     "lightgbm forest": lambda: lightgbm(
@@ -49,6 +54,15 @@ MAKERS = {
     "scikit-learn boosting": lambda: GradientBoostingClassifier(n_estimators=12, random_state=0),
     "scikit-learn histograms": lambda: HistGradientBoostingClassifier(
         max_iter=12, min_samples_leaf=5, random_state=0
+    ),
+    "scikit-learn adaboost": lambda: AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=3), n_estimators=12, random_state=0
+    ),
+    "scikit-learn bagging": lambda: BaggingClassifier(
+        DecisionTreeClassifier(max_depth=5), 12, random_state=0
+    ),
+    "pipeline of a scaler": lambda: make_pipeline(
+        StandardScaler(), RandomForestClassifier(12, max_depth=6, random_state=0)
     ),
 }
 
