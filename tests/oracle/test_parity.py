@@ -49,7 +49,7 @@ def sources():
 
 @pytest.mark.parametrize(
     ("name", "library", "parameters", "leaves"),
-    sources(),
+    list(sources()),
     ids=[one[0] for one in sources()],
 )
 @pytest.mark.parametrize("data", ["breast_cancer", "diabetes", "mnist_2_vs_6", "ijcnn1"])
@@ -64,6 +64,41 @@ def test_leaf_by_leaf(data, name, library, parameters, leaves):
     probability = model.predict_proba(rows)
     decided = np.abs(probability[:, 1] - 0.5) > 1e-7  # beside ties, which are rounding
     np.testing.assert_array_equal(trees.predict(rows)[decided], model.predict(rows)[decided])
+
+
+def whole_models():
+    """Kinds whose leaves the source does not number as we do: the gate compares their margins."""
+    few = {"n_estimators": 10, "random_state": 0}
+    dart = {**few, "n_jobs": 1, "booster": "dart", "rate_drop": 0.3}
+    drawn = {**few, "n_jobs": 1, "verbose": -1, "boosting_type": "rf"}
+    drawn |= {"subsample": 0.5, "subsample_freq": 1}
+    quiet = {"iterations": 10, "verbose": False, "allow_writing_files": False, "thread_count": 1}
+    yield "XGBClassifier", "xgboost", dart
+    yield "LGBMClassifier", "lightgbm", drawn
+    yield "CatBoostClassifier", "catboost", quiet
+    yield "DecisionTreeClassifier", "sklearn.tree", {"max_depth": 8, "random_state": 0}
+    yield "HistGradientBoostingClassifier", "sklearn.ensemble", {"max_iter": 10}
+    yield "AdaBoostClassifier", "sklearn.ensemble", few
+    yield "BaggingClassifier", "sklearn.ensemble", {**few, "max_samples": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "parameters"),
+    list(whole_models()),
+    ids=[f"{one[0]}-{one[1]}" for one in whole_models()],
+)
+@pytest.mark.parametrize("data", ["breast_cancer", "diabetes", "mnist_2_vs_6", "ijcnn1"])
+def test_the_gate_opens_on_the_papers_data(data, name, library, parameters):
+    module = pytest.importorskip(library)
+    X, y = table(data)
+    model = getattr(module, name)(**parameters).fit(X, y)
+    around = np.nan_to_num(rows_around(hw.load_model(model), 300, np.random.default_rng(0)))
+    rows = np.concatenate([X[:500], around])
+    trees = hw.load_model(model, rows)  # refuses where a margin differs
+    apart = np.abs(model.predict_proba(rows)[:, 1] - 0.5) > 1e-7  # beside ties, which are rounding
+    same = trees.predict(rows) == np.asarray(model.predict(rows)).ravel()
+    assert apart.any()
+    assert same[apart].all()
 
 
 def test_the_cases_that_others_get_wrong():
