@@ -65,6 +65,22 @@ class Target:
         assert self.problem is not None
         return self.problem
 
+    def ask(self, attack: Callable[..., Any], **more: Any) -> FloatArray:
+        """Let an attack of the core that reads the trees look for examples."""
+        problem = self.white_box
+        found = attack(
+            problem.trees._core,
+            problem.X,
+            problem.y,
+            norm=getattr(_core.Norm, _NORM[self.norm]),
+            reach=self.reach.limits,
+            down_scale=self.reach.down_scale,
+            up_scale=self.reach.up_scale,
+            n_threads=self.n_threads,
+            **more,
+        )
+        return np.asarray(found)
+
     def lengths(self, X_adv: FloatArray) -> FloatArray:
         """How far the points are from the rows; infinity for rows of NaN."""
         return np.asarray(
