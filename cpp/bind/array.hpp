@@ -19,6 +19,10 @@ using Array1 = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::de
 template <class T>
 using Array2 = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+/// An array of the caller's that is written to.
+template <class T>
+using Out2 = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 template <class T>
 std::span<const T> span(const Array1<T>& array) {
   return {array.data(), array.shape(0)};
@@ -29,6 +33,11 @@ std::vector<T> vector(const Array1<T>& array) {
 }
 template <class T>
 Matrix<const T> matrix(const Array2<T>& array) {
+  return {array.data(), array.shape(0), array.shape(1)};
+}
+
+template <class T>
+Matrix<T> matrix(const Out2<T>& array) {
   return {array.data(), array.shape(0), array.shape(1)};
 }
 

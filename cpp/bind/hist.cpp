@@ -1,9 +1,7 @@
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include "array.hpp"
 #include "grown_tree.hpp"
-#include "hardwood/buffer.hpp"
 #include "hardwood/grow/hist_table.hpp"
 #include "reach.hpp"
 #include "signal_check.hpp"
@@ -51,7 +49,7 @@ void bind_hist(nb::module_& module) {
       [](grow::HistTable& self, const Array2<float>& gradient, const Array2<float>& hessian,
          const Array1<float>& weight, const Array1<std::uint8_t>& sampled,
          const Array1<Feature>& features, const Array1<std::int8_t>& monotonic,
-         const grow::NewtonRules& rules, std::uint64_t seed) {
+         const grow::NewtonRules& rules, std::uint64_t seed, const Out2<std::int32_t>& leaf) {
         grow::HistRequest request;
         request.gradient = matrix(gradient);
         request.hessian = matrix(hessian);
@@ -62,21 +60,20 @@ void bind_hist(nb::module_& module) {
         request.rules = rules;
         request.seed = seed;
         request.checkpoint = SignalCheck();
-        Buffer<std::int32_t> leaf(gradient.size());  // every row gets one
         std::vector<grow::GrownTree> trees;
         {
           const nb::gil_scoped_release release;
-          trees = self.grow(request, {leaf.data(), gradient.shape(0), gradient.shape(1)});
+          trees = self.grow(request, matrix(leaf));
         }
         std::vector<OwnedTree> arrays;
         for (grow::GrownTree& tree : trees) arrays.push_back(own(std::move(tree)));
-        return std::pair(std::move(arrays), own(std::move(leaf), gradient.shape(1)));
+        return arrays;
       },
       nb::arg("gradient").noconvert(), nb::arg("hessian").noconvert(),
       nb::arg("weight").noconvert(), nb::arg("sampled").noconvert(),
       nb::arg("features").noconvert(), nb::arg("monotonic").noconvert(), nb::arg("rules"),
-      nb::arg("seed"),
-      "Grow one tree for every column of the gradients; also the leaf of every row.");
+      nb::arg("seed"), nb::arg("leaf").noconvert(),
+      "Grow one tree for every column of the gradients; the leaf of every row goes to `leaf`.");
   table.def(
       "edges",
       [](const grow::HistTable& self, std::size_t feature) {

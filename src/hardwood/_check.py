@@ -168,17 +168,29 @@ def weights(weight: FloatArray) -> npt.NDArray[np.float32]:
 
 def finite_float32(table: Any) -> None:
     """Refuse infinite values and values that float32 would turn into infinity."""
-    if hasattr(table, "tocsr"):  # sparse; asked without importing scipy
-        finite_float32(table.data[None, :])
+    sparse = hasattr(table, "tocsr")  # asked without importing scipy
+    at = _first_infinite(table.data if sparse else table)
+    if at is None:
         return
-    with np.errstate(invalid="ignore"):
-        bad = np.abs(table) > FLOAT32_MAX
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise ValueError(
-            f"X contains infinity or a value too large for dtype('float32'): "
-            f"X[{i}, {j}] = {table[i, j]}. Use NaN for missing values, and rescale large ones."
-        )
+    if sparse:
+        stored = table.tocoo()
+        at = (int(stored.row[at]), int(stored.col[at]))
+    raise ValueError(
+        f"X contains infinity or a value too large for dtype('float32'): "
+        f"X[{at[0]}, {at[1]}] = {table[at]}. Use NaN for missing values, and rescale large ones."
+    )
+
+
+def _first_infinite(values: npt.NDArray[Any]) -> tuple[int, ...] | None:
+    """Where the first value is that float32 cannot hold; piece by piece, to need no memory."""
+    step = max(1, 2**17 // max(1, values[:1].size))
+    for begin in range(0, len(values), step):
+        with np.errstate(invalid="ignore"):
+            bad = np.abs(values[begin : begin + step]) > FLOAT32_MAX
+        if bad.any():
+            first, *rest = (int(i) for i in np.argwhere(bad)[0])
+            return (begin + first, *rest)
+    return None
 
 
 def labels(y: Any, classes: npt.NDArray[Any] | None, n_classes: int, n_rows: int) -> IntArray:

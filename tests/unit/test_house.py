@@ -15,7 +15,7 @@ PACKAGE = ROOT / "src" / "hardwood"
 CORE = ROOT / "cpp" / "hardwood"
 
 # Rooms that speak to the core, and what each C++ room may include beside itself.
-SPEAK_TO_THE_CORE = {"threat", "bins", "grow", "model", "attack", "verify"}
+SPEAK_TO_THE_CORE = {"threat", "bins", "grow", "ensemble", "model", "attack", "verify"}
 FOUNDATION = {"types", "threat", "box", "parallel", "ambiguity", "buffer", "simd"}
 INCLUDES = {
     "types": set(),
@@ -28,6 +28,7 @@ INCLUDES = {
     "bins": FOUNDATION,
     "model": FOUNDATION,
     "grow": FOUNDATION | {"bins", "model"},
+    "ensemble": FOUNDATION,
     "verify": FOUNDATION | {"model"},
     "attack": FOUNDATION | {"model", "verify"},
 }

@@ -157,6 +157,7 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
   }
   choose_all_edges(table, reach, max_bins, n_threads);
   codes_ = Buffer<Code>(n_blocks() * width_ * n_rows_);
+  columns_ = Buffer<Code>(n_features() * n_rows_);
   encode(table, n_threads);
 }
 
@@ -219,13 +220,14 @@ void Binned::encode(const Table& table, int n_threads) {
         X* low = smallest.data() + j * n_codes_;
         X* high = largest.data() + j * n_codes_;
         Code* out = codes + tile * width_ + j;
+        Code* column = columns_.data() + (first + j) * n_rows_ + tile;
         for (std::size_t i = 0; i < n; ++i) {
           // NaN is not equal to itself and belongs to no range.
           const Code k = x[i] == x[i] ? code[i] : missing;
           if (x[i] < low[k]) low[k] = x[i];
           if (x[i] > high[k]) high[k] = x[i];
           saw_missing[j] |= x[i] != x[i];
-          out[i * width_] = k;
+          out[i * width_] = column[i] = k;
         }
       }
       for (std::size_t j = last - first; j < width_; ++j) {

@@ -45,7 +45,8 @@ struct BinRange {
 /// tree.
 ///
 /// Codes lie in blocks of up to sixteen features, inside a block row after row: the histograms of
-/// a block fit the first-level cache, and a row of a block is one or two loads.
+/// a block fit the first-level cache, and a row of a block is one or two loads. They are there a
+/// second time column after column, for who asks for one feature of many rows.
 class Binned {
  public:
   template <class Table>
@@ -70,10 +71,8 @@ class Binned {
   std::size_t n_blocks() const { return (n_features() + width_ - 1) / width_; }
   /// Codes of row i in a block start at block(b)[i * width()].
   const Code* block(std::size_t b) const { return codes_.data() + b * n_rows_ * width_; }
-  /// The code of row i is column(feature)[i * width()].
-  const Code* column(std::size_t feature) const {
-    return block(feature / width_) + feature % width_;
-  }
+  /// The code of row i is column(feature)[i].
+  const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }
 
  private:
   template <class Table>
@@ -88,7 +87,8 @@ class Binned {
   std::vector<std::vector<float>> edges_;
   std::vector<BinRange> ranges_;  // n_features x n_codes
   std::vector<std::uint8_t> has_missing_;
-  Buffer<Code> codes_;
+  Buffer<Code> codes_;    // block after block, inside row after row
+  Buffer<Code> columns_;  // column after column
 };
 
 }  // namespace hardwood::bins

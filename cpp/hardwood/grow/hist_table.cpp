@@ -544,9 +544,10 @@ std::vector<Feature> searched_features(const bins::Binned& binned, std::span<con
   return features;
 }
 
-void check(const HistRequest& request, std::size_t n_rows, std::size_t n_features) {
+void check(const HistRequest& request, const Matrix<std::int32_t>& leaf, std::size_t n_rows,
+           std::size_t n_features) {
   const auto fail = [](const std::string& what) { throw std::invalid_argument(what); };
-  const auto shape = [](const Matrix<const float>& matrix) {
+  const auto shape = [](const auto& matrix) {
     return std::to_string(matrix.n_rows) + " x " + std::to_string(matrix.n_cols);
   };
   if (request.gradient.n_rows != n_rows || request.hessian.n_rows != n_rows ||
@@ -554,6 +555,10 @@ void check(const HistRequest& request, std::size_t n_rows, std::size_t n_feature
     fail("gradient and hessian need one row for each of the table's " + std::to_string(n_rows) +
          " rows and equal shapes, got " + shape(request.gradient) + " and " +
          shape(request.hessian) + ".");
+  }
+  if (leaf.n_rows != n_rows || leaf.n_cols != request.gradient.n_cols) {
+    fail("leaf must be " + shape(request.gradient) + " like the gradient, got " + shape(leaf) +
+         ".");
   }
   if (!request.weight.empty() && request.weight.size() != n_rows) {
     fail("weight needs one entry for each of the table's " + std::to_string(n_rows) +
@@ -594,7 +599,7 @@ HistTable::HistTable(const Table& table, std::span<const Reach> reach, std::size
 HistTable::~HistTable() = default;
 
 std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::int32_t> leaf) {
-  check(request, n_rows(), n_features());
+  check(request, leaf, n_rows(), n_features());
   const std::lock_guard guard(busy_);
   const int n_threads = std::max(request.rules.n_threads, 1);
   std::vector<std::uint32_t> rows, rows_outside;

@@ -73,7 +73,7 @@ HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature
                           begin + static_cast<std::ptrdiff_t>(n * (share + 1) / n_shares));
       const auto first = static_cast<std::size_t>(pass.feature.front());
       const auto span = static_cast<std::size_t>(pass.feature.back()) - first + 1;
-      pass.codes = binned.column(first);
+      pass.codes = binned.block(block) + first % binned.width();
       pass.first_cell = n_cells;
       // Neighbours are built faster than scattered columns, even with a few that nobody reads.
       pass.adjacent = span <= kMaxColumns && span * 3 <= pass.feature.size() * 4;

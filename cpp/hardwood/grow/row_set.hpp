@@ -15,20 +15,18 @@ namespace hardwood::grow {
 /// Missing values have the last code. Turning the codes by one place brings them to the front, so
 /// that either side of theirs is one comparison.
 struct CodeSplit {
-  const bins::Code* column;  ///< the code of row i is column[i * stride]
-  std::size_t stride;
+  const bins::Code* column;  ///< of the feature
   unsigned turn;   ///< 1 if missing values go left, else 0
   unsigned below;  ///< turned codes below this go left
   unsigned mask;
 
   CodeSplit(const bins::Binned& binned, std::size_t feature, std::size_t bin, bool missing_left)
       : column(binned.column(feature)),
-        stride(binned.width()),
         turn(missing_left),
         below(static_cast<unsigned>(bin) + turn),
         mask(static_cast<unsigned>(binned.n_codes()) - 1) {}
 
-  const bins::Code* code(std::uint32_t row) const { return column + std::size_t{row} * stride; }
+  const bins::Code* code(std::uint32_t row) const { return column + row; }
   bool goes_left(std::uint32_t row) const { return ((*code(row) + turn) & mask) < below; }
 };
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hardwood import _core
 from hardwood._check import FloatArray, IntArray
-from hardwood.ensemble.loss import Float32Array, Loss
+from hardwood.ensemble.loss import Derivatives, Float32Array, Loss
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.model.trees import Trees
@@ -32,8 +33,12 @@ class Table(Protocol):
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
+        leaf: IntArray | None = None,
     ) -> tuple[list[GrownTree], IntArray]:
-        """Grow one tree per output; also give the leaf of every row in each."""
+        """Grow one tree per output; also give the leaf of every row in each.
+
+        The array `leaf` of an earlier call may be overwritten and returned.
+        """
 
 
 @dataclass(frozen=True)
@@ -146,13 +151,19 @@ class Booster:
     rules: NewtonRules
     model: Model
     margin: Float32Array
+    # From the round before, to be overwritten: memory from the system comes zeroed, page by page.
+    _derivatives: Derivatives | None = None
+    _leaf: IntArray | None = None
 
     def step(self) -> None:
         """Add one round."""
-        gradient, hessian = self.loss.derivatives(self.y, self.margin)
+        n_threads = self.rules.n_threads
+        gradient, hessian = self._derivatives = self.loss.derivatives(
+            self.y, self.margin, self._derivatives, n_threads
+        )
         n_rounds = self.model.n_rounds
         rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
-        trees, leaf = self.table.grow(
+        trees, self._leaf = self.table.grow(
             gradient,
             hessian,
             weight=self.weight,
@@ -160,11 +171,14 @@ class Booster:
             features=features,
             monotonic=self.monotonic,
             rules=replace(self.rules, seed=n_rounds),  # of the rounding, which no user need draw
+            leaf=self._leaf,
         )
-        values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
+        values = [self._values(tree, self._leaf[:, k], rows) for k, tree in enumerate(trees)]
         self.model.add(trees, values)
-        for k, value in enumerate(values):
-            self.margin[:, k] += value.take(leaf[:, k])
+        first = np.cumsum([0, *(len(value) for value in values[:-1])])
+        _core.add_leaf_values(
+            self._leaf, np.concatenate(values), first, self.margin, n_threads=n_threads
+        )
 
     def _values(
         self, tree: GrownTree, leaf: IntArray, rows: npt.NDArray[np.uint8] | None

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardwood import _core
 from hardwood._check import FloatArray
 from hardwood.model.trees import Link
 
 Float32Array = npt.NDArray[np.float32]
 CustomLoss = Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[npt.ArrayLike, npt.ArrayLike]]
 
+Derivatives = tuple[Float32Array, Float32Array]
 Weight = npt.NDArray[np.floating[Any]] | None
 
 _LEAST_HESSIAN = np.float32(1e-16)
@@ -55,9 +57,16 @@ class Loss(ABC):
 
     @abstractmethod
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
-        """First and second derivative by the margin, of its shape; the second one is positive."""
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
+        """First and second derivative by the margin, of its shape; the second one is positive.
+
+        The arrays of `out` may be overwritten and returned, which saves fetching memory.
+        """
 
     @abstractmethod
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
@@ -70,6 +79,10 @@ class Loss(ABC):
     def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
         """The best value of a leaf from what its rows still lack; only if `refits_leaves`."""
         raise NotImplementedError
+
+
+def _empty(margin: Float32Array) -> Derivatives:
+    return np.empty_like(margin), np.empty_like(margin)
 
 
 def inverse_link(link: Link, margin: FloatArray) -> FloatArray:
@@ -118,18 +131,15 @@ class BinaryLogistic(Loss):
         return base + 0.0  # not -0.0
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
-        probability = -margin
-        np.minimum(probability, np.float32(88.7), out=probability)
-        np.exp(probability, out=probability)
-        probability += np.float32(1)
-        np.reciprocal(probability, out=probability)
-        hessian = np.float32(1) - probability
-        hessian *= probability
-        np.maximum(hessian, _LEAST_HESSIAN, out=hessian)
-        probability -= y[:, None]
-        return probability, hessian
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
+        gradient, hessian = out or _empty(margin)
+        _core.logistic_derivatives(y, margin, gradient, hessian, n_threads=n_threads)
+        return gradient, hessian
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         return np.logaddexp(np.float32(0), np.where(y > 0, -margin[:, 0], margin[:, 0]))
@@ -148,14 +158,14 @@ class Softmax(Loss):
         return self.base_of(logs - logs.mean())
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
-        gradient = softmax(margin)
-        hessian = np.float32(1) - gradient
-        hessian *= gradient
-        hessian *= np.float32(2)
-        np.maximum(hessian, _LEAST_HESSIAN, out=hessian)
-        gradient[np.arange(len(y)), y.astype(np.intp)] -= np.float32(1)
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
+        gradient, hessian = out or _empty(margin)
+        _core.softmax_derivatives(y, margin, gradient, hessian, n_threads=n_threads)
         return gradient, hessian
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
@@ -171,8 +181,12 @@ class SquaredError(Loss):
         return self.base_of(np.average(y.astype(np.float64), weights=weight))
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
         return margin - y[:, None], np.ones_like(margin)
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
@@ -189,8 +203,12 @@ class Huber(Loss):
         return self.base_of(_weighted_quantile(y, weight, 0.5))
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
         error: Float32Array = margin - y[:, None]
         square = self.slope * self.slope
         root = np.sqrt(np.float32(1) + error * error / square)
@@ -234,8 +252,12 @@ class Poisson(Loss):
         return np.log(mean).astype(np.float64)
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
         gradient = np.exp(margin)
         gradient -= y[:, None]
         return gradient, np.exp(margin + np.float32(0.7))
@@ -257,8 +279,12 @@ class Quantile(Loss):
         return self.base_of(_weighted_quantile(y, weight, self.quantile))
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
         above = margin >= y[:, None]
         gradient = np.where(above, np.float32(1 - self.quantile), np.float32(-self.quantile))
         return gradient, np.ones_like(margin)
@@ -286,8 +312,12 @@ class Custom(Loss):
         return np.zeros(self.n_outputs)
 
     def derivatives(
-        self, y: Float32Array, margin: Float32Array
-    ) -> tuple[Float32Array, Float32Array]:
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        out: Derivatives | None = None,
+        n_threads: int = 1,
+    ) -> Derivatives:
         shown = margin[:, 0] if self.n_outputs == 1 else margin
         given = self.function(y, shown.copy())
         if not isinstance(given, tuple) or len(given) != 2:

@@ -63,6 +63,7 @@ class HistTable:
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
+        leaf: IntArray | None = None,
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for every column of the gradients.
 
@@ -80,6 +81,8 @@ class HistTable:
             1 or -1 where values must not fall or not rise along a feature, else 0.
         rules : NewtonRules
             What the trees must respect.
+        leaf : array of shape (n_samples, n_trees), int32, optional
+            Memory for the leaves, to be overwritten; by default new.
 
         Returns
         -------
@@ -88,7 +91,9 @@ class HistTable:
         leaf : array of shape (n_samples, n_trees), int32
             The leaf of every row, also of those that did not train: its position in its tree.
         """
-        arrays, leaf = self._core.grow(
+        if leaf is None:
+            leaf = np.empty(gradient.shape, np.int32)
+        arrays = self._core.grow(
             gradient,
             hessian,
             np.empty(0, np.float32) if weight is None else weight,
@@ -97,5 +102,6 @@ class HistTable:
             np.empty(0, np.int8) if monotonic is None else monotonic,
             rules.core(),
             rules.seed,
+            leaf,
         )
         return [GrownTree(*tree) for tree in arrays], leaf

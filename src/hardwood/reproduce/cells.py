@@ -134,10 +134,11 @@ def _distances(cell: Cell, data: Dataset) -> dict[str, Any]:
     answer: dict[str, Any] = {"fit_seconds": round(time.perf_counter() - begin, 2)}
     answer["accuracy"] = float(model.score(data.X_test, data.y_test))
     answer["leaves"] = int(model.trees_.n_leaves)
-    X, y = _right_rows(model, data, settings["exact_rows"])
     for norm in settings["norms"]:
         if norm == "inf" or settings["l1_l2"]:
             name = norm if norm == "inf" else f"l{norm}"
+            n_rows = settings.get(f"{name}_rows", settings["exact_rows"])
+            X, y = _right_rows(model, data, n_rows)
             answer[name] = exact_distance(model, X, y, norm, settings)
     for method in settings["attacks"]:
         n_rows = settings["cheng_rows"] if method == "cheng" else settings["exact_rows"]

@@ -142,7 +142,10 @@ def test_custom_losses_equal_the_built_in_ones(method):
 
     builtin = classifier(method=method, base_score=0.5).fit(X, y)
     custom = classifier(method=method, loss=logistic).fit(X, y)
-    assert same_model(builtin, custom)
+    # The exponentials of numpy and of the core differ in the last place.
+    assert np.array_equal(builtin.trees_.feature, custom.trees_.feature)
+    assert np.array_equal(builtin.trees_.threshold, custom.trees_.threshold, equal_nan=True)
+    np.testing.assert_allclose(builtin.trees_.value, custom.trees_.value, rtol=1e-4, atol=1e-6)
     builtin = regressor(method=method, base_score=0).fit(X, X[:, 0])
     custom = regressor(method=method, loss=lambda y, m: (m - y, np.ones_like(m))).fit(X, X[:, 0])
     assert same_model(builtin, custom)
