@@ -130,3 +130,45 @@ def test_the_mixed_integer_program_agrees(case, norm):
         lead = abs(sums[0]) if len(sums) == 1 else sums.max() - sums[case.y[i]]
         if lead > 1e-4:
             assert other.upper[i] == pytest.approx(ours.upper[i], rel=1e-5, abs=1e-6)
+
+
+def random_trees(rng: np.random.Generator, n_trees: int, depth: int, n_features: int) -> hw.Trees:
+    """Full trees, thresholds on a grid of fortieths, leaves at random."""
+    n_nodes = 2 ** (depth + 1) - 1
+    at = np.arange(n_nodes)
+    inner = at < n_nodes // 2
+    feature = np.where(inner, rng.integers(n_features, size=(n_trees, n_nodes)), -1)
+    threshold = np.where(inner, rng.integers(1, 40, size=(n_trees, n_nodes)) / 40, 0.0)
+    return hw.Trees(
+        feature.ravel(),
+        threshold.ravel(),
+        np.tile(np.where(inner, 2 * at + 1, -1), n_trees),
+        np.tile(np.where(inner, 2 * at + 2, -1), n_trees),
+        np.ones(n_trees * n_nodes, dtype=bool),
+        rng.normal(size=(n_trees * n_nodes, 1)),
+        np.arange(n_trees + 1) * n_nodes,
+        None,
+        base=[0.0],
+        n_features=n_features,
+    )
+
+
+@pytest.mark.parametrize(
+    ("seed", "shape", "norm", "row"),
+    [
+        (1794, (20, 3, 6), 1, 16),
+        (4441, (15, 4, 6), 1, 5),
+        (4080, (20, 3, 6), 2, 16),
+        (5006, (30, 3, 8), 2, 4),
+    ],
+)
+def test_a_box_that_a_better_example_narrows_to_one_point(seed, shape, norm, row):
+    # One row in some twenty thousand comes by such a box; there was no cell left to split it at.
+    rng = np.random.default_rng(seed)
+    trees = random_trees(rng, *shape)
+    X = rng.random((20, trees.n_features))[row : row + 1]
+    y = trees.predict_class(X)
+    ours = hw.minimal_distance(trees, X, y, norm=norm)
+    other = hw.minimal_distance(trees, X, y, norm=norm, method="milp")
+    assert ours.status[0] == "exact"
+    np.testing.assert_allclose(ours.upper, other.upper, rtol=1e-6)

@@ -355,6 +355,10 @@ void Search::see_leaves(const Cut& cut, const State& state, const Cut::Part& par
 /// leaves that are left, which may show it empty (state.dead()).
 bool Search::settled(const Cut& cut, State& state) {
   if (!messages_.prune(cut, state)) return false;
+  // A box that has just been narrowed may be one point before its leaves have heard of it.
+  if (std::ranges::all_of(state.cells, [](Cells cells) { return cells.lo == cells.hi; })) {
+    return true;
+  }
   for (const Cut::Link& link : cut.links) {
     const auto t = static_cast<std::size_t>(link.factor);
     const std::uint16_t leaf = state.alive[static_cast<std::size_t>(cut.factors[t].leaf)];

@@ -36,12 +36,29 @@ def reproduce(
         if key not in known:
             raise ValueError(f"{key!r} is no table or figure; choose from {', '.join(known)}.")
     begin = time.perf_counter()
+    if not quick:
+        typer.echo(_cost(wanted, out, only))
     for key in wanted:
         if key in TABLES:
             _make_table(read_table(key, quick), out, only)
         else:
             figures.draw(key, out, quick, typer.echo)
     typer.echo(f"{time.perf_counter() - begin:.0f} s; everything is in {out}")
+
+
+def _cost(wanted: list[str], out: Path, only: list[str] | None) -> str:
+    """What is ahead, said before it begins."""
+    minutes = sum(read_figure(key)["minutes"] for key in wanted if key in FIGURES)
+    n_open = 0
+    for cell in (c for key in wanted if key in TABLES for c in read_table(key).cells):
+        if (not only or cell.name in only) and cells.known(cell, out) is None:
+            minutes += cell.minutes
+            n_open += 1
+    took = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
+    return (
+        f"{n_open} models to measure and {sum(key in FIGURES for key in wanted)} figures to draw: "
+        f"about {took} on two cores. Stop it whenever you like; it goes on where it was."
+    )
 
 
 def _make_table(table: Table, out: Path, only: list[str] | None) -> None:

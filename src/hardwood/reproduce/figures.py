@@ -135,7 +135,7 @@ def _depth(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
     cells = [cell for cell in read_table("trees", quick).cells if cell.name == settings["set"]]
     for ax, depth in zip(axes, settings["depths"], strict=True):
         for cell in cells:
-            kept = {k: v for k, v in settings.items() if k not in ("title", "set", "depths")}
+            kept = {k: v for k, v in settings.items() if k not in ("title", "minutes", "set", "depths")}
             changed = {**cell.settings, **kept, "depth": depth}
             one = Cell(f"depth-{depth}", cell.name, cell.training, changed)
             rows = run(one, out, say)["answer"]["rows"]
@@ -184,7 +184,7 @@ def _images(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
             if cell.name == name:
                 changes = {k: v for k, v in settings.items() if k in ("trees", "train_rows")}
                 cell = Cell("images", name, cell.training, {**cell.settings, **changes})
-                models[cell.training] = train(cell, data)
+                models[cell.training], _ = train(cell, data)
         labels = [model.predict(data.X_test) for model in models.values()]
         right = np.flatnonzero(np.all([label == data.y_test for label in labels], axis=0))
         rows = right[np.linspace(0, len(right) - 1, n_rows).astype(int)]

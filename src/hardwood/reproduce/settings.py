@@ -17,6 +17,7 @@ class Cell:
     name: str  # of the data set
     training: str  # "natural", or how a robust model is trained
     settings: dict[str, Any]  # everything that makes the answer
+    minutes: float = 0.0  # that it takes on two cores, about
 
     @property
     def file(self) -> str:
@@ -46,7 +47,8 @@ def read_table(key: str, quick: bool = False) -> Table:
             settings = {**common, **_for_training(one, training), **changes}
             if quick and "trees" in one and key != "trees":
                 settings["trees"] = min(one["trees"], changes["trees"])
-            cells.append(Cell(key, one["name"], training, settings))
+            minutes = 0.0 if quick else one["minutes"] / len(content["trainings"])
+            cells.append(Cell(key, one["name"], training, settings, minutes))
     return Table(key, content["title"], content["kind"], content["set"], cells)
 
 
@@ -57,10 +59,13 @@ def read_figure(key: str, quick: bool = False) -> dict[str, Any]:
     return {**content, **(changes if quick else {})}
 
 
+_NOT_SETTINGS = ("name", "minutes", "robust", "natural", "published")
+
+
 def _for_training(one: dict[str, Any], training: str) -> dict[str, Any]:
     """The settings of a set for one way of training, which pairs tell apart."""
     natural = training == "natural"
-    settings = {k: v for k, v in one.items() if k not in ("name", "robust", "natural", "published")}
+    settings = {k: v for k, v in one.items() if k not in _NOT_SETTINGS}
     settings["target_eps"] = one["eps"]  # what is defended against, however one trains
     settings["eps"] = 0.0 if natural else one["eps"]
     for pair in ("depth", "learning_rate"):

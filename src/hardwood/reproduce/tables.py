@@ -143,7 +143,7 @@ def _beside(column: str, answer: dict[str, Any], paper: float | None) -> str:
     if paper is None:
         return ours
     near = _ACCURACY if column == "accuracy" else _DISTANCE * paper
-    mark = "same" if abs(value - paper) <= near else "higher" if value > paper else "lower"
+    mark = "same" if abs(value - paper) <= near else "better" if value > paper else "worse"
     return f"{ours} (paper {_number(paper)}: {mark})"
 
 
