@@ -355,17 +355,17 @@ void Search::see_leaves(const Cut& cut, const State& state, const Cut::Part& par
 /// leaves that are left, which may show it empty (state.dead()).
 bool Search::settled(const Cut& cut, State& state) {
   if (!messages_.prune(cut, state)) return false;
-  // A box that has just been narrowed may be one point before its leaves have heard of it.
-  if (std::ranges::all_of(state.cells, [](Cells cells) { return cells.lo == cells.hi; })) {
-    return true;
-  }
+  bool one_leaf_each = true;
   for (const Cut::Link& link : cut.links) {
     const auto t = static_cast<std::size_t>(link.factor);
     const std::uint16_t leaf = state.alive[static_cast<std::size_t>(cut.factors[t].leaf)];
     const auto [lo, hi] =
         cut.intervals[static_cast<std::size_t>(link.interval) + cut.id[link.id + leaf]];
     const std::int32_t* start = cut.atom_cell.data() + link.atom;
-    if (state.n_alive[t] > 1) return false;
+    if (state.n_alive[t] > 1) {
+      one_leaf_each = false;
+      break;
+    }
     Cells& cells = state.cells[static_cast<std::size_t>(link.feature)];
     cells = {std::max(cells.lo, start[lo]), std::min(cells.hi, start[hi + 1] - 1)};
     if (cells.lo > cells.hi) {
@@ -373,6 +373,11 @@ bool Search::settled(const Cut& cut, State& state) {
       return false;
     }
   }
+  // A box that has just been narrowed may be one point before its leaves have heard of it.
+  if (std::ranges::all_of(state.cells, [](Cells cells) { return cells.lo == cells.hi; })) {
+    return true;
+  }
+  if (!one_leaf_each) return false;
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     const std::uint8_t* ends = cut.alone_ends.data() + cut.cell_start[f];
     if (std::any_of(ends + state.cells[f].lo, ends + state.cells[f].hi,

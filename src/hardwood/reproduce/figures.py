@@ -135,7 +135,9 @@ def _depth(settings: dict[str, Any], out: Path, quick: bool, say: Say) -> Any:
     cells = [cell for cell in read_table("trees", quick).cells if cell.name == settings["set"]]
     for ax, depth in zip(axes, settings["depths"], strict=True):
         for cell in cells:
-            kept = {k: v for k, v in settings.items() if k not in ("title", "minutes", "set", "depths")}
+            kept = {
+                k: v for k, v in settings.items() if k not in ("title", "minutes", "set", "depths")
+            }
             changed = {**cell.settings, **kept, "depth": depth}
             one = Cell(f"depth-{depth}", cell.name, cell.training, changed)
             rows = run(one, out, say)["answer"]["rows"]
