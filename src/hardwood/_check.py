@@ -171,9 +171,12 @@ def finite_float32(table: Any) -> None:
     if hasattr(table, "tocsr"):  # sparse; asked without importing scipy
         finite_float32(table.data[None, :])
         return
-    with np.errstate(invalid="ignore"):
+    if table.size == 0:
+        return
+    # Reduced first: a table of comparisons would be as large as the table.
+    largest, smallest = np.fmax.reduce(table, axis=None), np.fmin.reduce(table, axis=None)
+    if largest > FLOAT32_MAX or smallest < -FLOAT32_MAX:
         bad = np.abs(table) > FLOAT32_MAX
-    if bad.any():
         i, j = np.argwhere(bad)[0]
         raise ValueError(
             f"X contains infinity or a value too large for dtype('float32'): "
