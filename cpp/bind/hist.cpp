@@ -16,14 +16,20 @@ void dense_table(grow::HistTable* place, const Array2<X>& x, const Array2<double
   new (place) grow::HistTable(bins::DenseTable<X>{matrix(x)}, reaches(reach), max_bins, n_threads);
 }
 
-template <class Index>
-void sparse_table(grow::HistTable* place, const Array1<Index>& column_start,
-                  const Array1<Index>& row, const Array1<double>& x, std::size_t n_rows,
-                  const Array2<double>& reach, std::size_t max_bins, int n_threads) {
+template <class X, class Index>
+void sparse_table(grow::HistTable* place, const Array1<Index>& line_start,
+                  const Array1<Index>& across, const Array1<X>& x, std::size_t n_across,
+                  bool lines_are_rows, const Array2<double>& reach, std::size_t max_bins,
+                  int n_threads) {
   const nb::gil_scoped_release release;
-  new (place) grow::HistTable(
-      bins::SparseTable<double, Index>{span(column_start), span(row), span(x), n_rows},
-      reaches(reach), max_bins, n_threads);
+  const auto make = [&](const auto& table) {
+    new (place) grow::HistTable(table, reaches(reach), max_bins, n_threads);
+  };
+  if (lines_are_rows) {
+    make(bins::SparseTable<X, Index, true>{span(line_start), span(across), span(x), n_across});
+  } else {
+    make(bins::SparseTable<X, Index, false>{span(line_start), span(across), span(x), n_across});
+  }
 }
 
 }  // namespace
@@ -34,16 +40,18 @@ void bind_hist(nb::module_& module) {
     table.def("__init__", &dense_table<X>, nb::arg("x").noconvert(), nb::arg("reach").noconvert(),
               nb::kw_only(), nb::arg("max_bins"), nb::arg("n_threads"));
   };
-  const auto sparse = [&]<class Index>(Index) {
-    table.def("__init__", &sparse_table<Index>, nb::arg("column_start").noconvert(),
-              nb::arg("row").noconvert(), nb::arg("x").noconvert(), nb::arg("n_rows"),
-              nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
-              nb::arg("n_threads"));
+  const auto sparse = [&]<class X, class Index>(X, Index) {
+    table.def("__init__", &sparse_table<X, Index>, nb::arg("line_start").noconvert(),
+              nb::arg("across").noconvert(), nb::arg("x").noconvert(), nb::arg("n_across"),
+              nb::arg("lines_are_rows"), nb::arg("reach").noconvert(), nb::kw_only(),
+              nb::arg("max_bins"), nb::arg("n_threads"));
   };
   dense(float{});
   dense(double{});
-  sparse(std::int32_t{});
-  sparse(std::int64_t{});
+  sparse(float{}, std::int32_t{});
+  sparse(float{}, std::int64_t{});
+  sparse(double{}, std::int32_t{});
+  sparse(double{}, std::int64_t{});
   table.def(
       "grow",
       [](grow::HistTable& self, const Array2<float>& gradient, const Array2<float>& hessian,

@@ -41,11 +41,75 @@ def same(a, b):
 def test_sparse_and_dense_tables_give_the_same_bytes(inner, zeros):
     X, g, h = data(1, zeros)
     X[5, 3] = X[6, 3] = np.nan
-    reach = Threat(0.05).reach(D)
+    X[:, 4] = 0
+    X = X.astype(np.float32)
+    reach = Threat(0.0625).reach(D)
     rules = NewtonRules(inner=inner, max_depth=5)
     dense = grown(HistTable(X, reach), g, h, rules=rules)
     for kind in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array):
-        assert same(dense, grown(HistTable(kind(X), reach, n_threads=2), g, h, rules=rules))
+        for dtype in (np.float32, np.float64):
+            table = HistTable(kind(X.astype(dtype)), reach, n_threads=2)
+            assert same(dense, grown(table, g, h, rules=rules))
+
+
+@pytest.mark.parametrize("inner", ["paper", "exact"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 5])  # with 5, rows are counted
+@pytest.mark.parametrize("n_features", [D, 13])
+def test_rows_that_are_passed_over_change_nothing(inner, min_samples_leaf, n_features):
+    # Features are 0 in the same rows, and such rows are passed over; but not where rows that do not
+    # train make the table busy.
+    rng = np.random.default_rng(10)
+    X, g, h = data(10)
+    X = np.clip(np.round(X, 1), -3, 3) * np.repeat(rng.random((N, 2)) < 0.2, D // 2, axis=1)
+    g = g + X[:, :1].astype(np.float32)
+    X[:, 3] = -np.abs(X[:, 3])
+    X[:, 4] = np.where(X[:, 4] == 0, np.nan, X[:, 4])
+    X[:, 5] = 0
+    X[7] = 0
+    busy = np.zeros((9 * N, D))
+    for f, x in enumerate(X.T):
+        if x.any():
+            busy[:, f] = rng.choice(x[(x != 0) & ~np.isnan(x)], 9 * N)
+    rows = (np.arange(10 * N) % 3 > 0).astype(np.uint8)
+    rows[N:] = 0
+    features = np.sort(rng.permutation(D)[:n_features]).astype(np.int32)
+    rules = NewtonRules(inner=inner, max_depth=6, min_samples_leaf=min_samples_leaf)
+    reach = Threat(0.05).reach(D)
+    quiet = HistTable(X, reach)
+    [tree], leaf = quiet.grow(g, h, rows=rows[:N], features=features, rules=rules)
+    assert (tree.feature >= 0).sum() > 5
+    table = HistTable(np.vstack([X, busy]), reach)
+    assert all(np.array_equal(quiet.edges(f), table.edges(f)) for f in range(D))
+    [other], other_leaf = table.grow(
+        np.repeat(g, 10, axis=1).T.reshape(-1, 1).copy(),
+        np.repeat(h, 10, axis=1).T.reshape(-1, 1).copy(),
+        rows=rows,
+        features=features,
+        rules=rules,
+    )
+    assert same(
+        ([getattr(tree, name) for name in tree.__dataclass_fields__], leaf),
+        ([getattr(other, name) for name in other.__dataclass_fields__], other_leaf[:N]),
+    )
+
+
+def test_sparse_input_in_any_order_is_left_as_it_is():
+    X, g, h = data(11, 0.8)
+    table = sparse.csr_matrix(X)
+    twice = sparse.csr_matrix(
+        (np.repeat(table.data / 2, 2), np.repeat(table.indices, 2), table.indptr * 2), X.shape
+    )
+    for i in range(N):
+        line = slice(*twice.indptr[i : i + 2])
+        twice.data[line] = twice.data[line][::-1]
+        twice.indices[line] = twice.indices[line][::-1]
+    before = twice.copy()
+    reach = Threat(0.05).reach(D)
+    assert same(
+        grown(HistTable(table, reach), g, h, rules=RULES),
+        grown(HistTable(twice, reach), g, h, rules=RULES),
+    )
+    assert np.array_equal(before.indices, twice.indices)
 
 
 def test_float32_input_is_taken_as_it_is():

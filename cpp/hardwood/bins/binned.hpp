@@ -21,16 +21,18 @@ struct DenseTable {
   std::size_t n_features() const { return x.n_cols; }
 };
 
-/// A sparse table, column after column, rows increasing; what is not stored is 0.
-template <class X, class Index>
+/// A sparse table; what is not stored is 0. It is stored in lines, which are its rows or its
+/// columns.
+template <class X, class Index, bool kLinesAreRows>
 struct SparseTable {
-  std::span<const Index> column_start;  ///< n_features + 1 positions in `row` and `x`
-  std::span<const Index> row;
+  std::span<const Index> line_start;  ///< n_lines + 1 positions in `across` and `x`
+  std::span<const Index> across;      ///< the feature (or row) of a value, increasing in a line
   std::span<const X> x;
-  std::size_t rows;
+  std::size_t n_across;
 
-  std::size_t n_rows() const { return rows; }
-  std::size_t n_features() const { return column_start.size() - 1; }
+  std::size_t n_lines() const { return line_start.size() - 1; }
+  std::size_t n_rows() const { return kLinesAreRows ? n_lines() : n_across; }
+  std::size_t n_features() const { return kLinesAreRows ? n_across : n_lines(); }
 };
 
 /// The smallest and the largest value that a bin holds; empty bins have smallest > largest.
@@ -45,8 +47,11 @@ struct BinRange {
 /// tree.
 ///
 /// Codes lie in blocks of up to sixteen features, inside a block row after row: the histograms of
-/// a block fit the first-level cache, and a row of a block is one or two loads. They are there a
-/// second time column after column, for who asks for one feature of many rows.
+/// a block fit the first-level cache, and a row of a block is one or two loads.
+///
+/// Where most values of many features are the same, as the zeros of images, features that leave
+/// their usual code in the same rows share a block. The other rows of such a block all have the
+/// same codes, and who counts codes can pass over them.
 class Binned {
  public:
   template <class Table>
@@ -69,17 +74,35 @@ class Binned {
 
   std::size_t width() const { return width_; }  ///< features a block, the last may have fewer
   std::size_t n_blocks() const { return (n_features() + width_ - 1) / width_; }
-  /// Codes of row i in a block start at block(b)[i * width()].
-  const Code* block(std::size_t b) const { return codes_.data() + b * n_rows_ * width_; }
+  /// A feature is column place % width() of block place / width().
+  std::size_t place(std::size_t feature) const { return place_[feature]; }
+  /// The codes of row i, from this feature on, are in_block(feature)[i * width()].
+  const Code* in_block(std::size_t feature) const {
+    return codes_.data() + offset(place_[feature]);
+  }
   /// The code of row i is column(feature)[i].
   const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }
+
+  /// The most frequent code of a feature.
+  Code usual_code(std::size_t feature) const { return usual_[feature]; }
+  /// One bit a row, 64 rows a word: has it an unusual code in this block? Null if most rows have.
+  const std::uint64_t* busy(std::size_t b) const {
+    return busy_[b].size() ? busy_[b].data() : nullptr;
+  }
 
  private:
   template <class Table>
   void choose_all_edges(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
                         int n_threads);
   template <class Table>
+  void arrange(const Table& table, int n_threads);
+  template <class Table>
   void encode(const Table& table, int n_threads);
+
+  /// Of row 0 of a column.
+  std::size_t offset(std::size_t place) const {
+    return place / width_ * n_rows_ * width_ + place % width_;
+  }
 
   std::size_t n_rows_;
   std::size_t n_codes_;
@@ -87,6 +110,9 @@ class Binned {
   std::vector<std::vector<float>> edges_;
   std::vector<BinRange> ranges_;  // n_features x n_codes
   std::vector<std::uint8_t> has_missing_;
+  std::vector<Code> usual_;
+  std::vector<std::size_t> place_;
+  std::vector<Buffer<std::uint64_t>> busy_;  // a block
   Buffer<Code> codes_;    // block after block, inside row after row
   Buffer<Code> columns_;  // column after column
 };

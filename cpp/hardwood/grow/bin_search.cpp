@@ -91,7 +91,9 @@ class Search {
   double bar() const { return best_.feature == kLeaf ? NewtonCriterion::kLeastGain : best_.gain; }
 
   bool beats(double gain, std::size_t k) const {
-    return gain > bar() || (gain == best_.gain && best_.feature == bins_.feature && k < best_.bin);
+    return gain > bar() ||
+           (gain == best_.gain &&
+            (bins_.feature < best_.feature || (bins_.feature == best_.feature && k < best_.bin)));
   }
 
   void judge(std::size_t k, bool missing_left) {

@@ -288,7 +288,9 @@ class TreeGrower {
       if (may_split(large)) {
         const Cell* from = small_cells + pass.first_cell;
         Cell* to = large_cells + pass.first_cell;
-        for (std::size_t i = 0; i < plan_.cells(pass); ++i) to[i] -= from[i];
+        if (!subtract_few_rows<Stat>(rows_.range(small.begin, small.end), plan_, pass, to)) {
+          for (std::size_t i = 0; i < plan_.cells(pass); ++i) to[i] -= from[i];
+        }
         search_pass(large_searched, pass, large_cells, large_best[p % n_best]);
       }
       if (may_split(small)) search_pass(small_searched, pass, small_cells, small_best[p % n_best]);
@@ -377,6 +379,11 @@ class TreeGrower {
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
       const auto feature = static_cast<std::size_t>(pass.feature[i]);
       const std::size_t at = pass.column[i] * plan_.n_codes;
+      // One child gets none of the rows with the usual code.
+      GridSum usual = Stat::sum(cells[at + binned_.usual_code(feature)]);
+      if (plan_.n_sides == 2) usual += Stat::sum(cells[side + at + binned_.usual_code(feature)]);
+      const double most = grid_.real(searched.node.total - usual).h;
+      if (most < rules_.min_child_weight) continue;
       const FeatureBins<Stat> bins{cells + at,
                                    plan_.n_sides == 2 ? cells + side + at : nullptr,
                                    exception_cells ? exception_cells + at : nullptr,
@@ -648,9 +655,15 @@ template HistTable::HistTable(const bins::DenseTable<float>&, std::span<const Re
                               int);
 template HistTable::HistTable(const bins::DenseTable<double>&, std::span<const Reach>, std::size_t,
                               int);
-template HistTable::HistTable(const bins::SparseTable<double, std::int32_t>&,
-                              std::span<const Reach>, std::size_t, int);
-template HistTable::HistTable(const bins::SparseTable<double, std::int64_t>&,
-                              std::span<const Reach>, std::size_t, int);
+#define HARDWOOD_SPARSE(X, Index)                                                                  \
+  template HistTable::HistTable(const bins::SparseTable<X, Index, true>&, std::span<const Reach>,  \
+                                std::size_t, int);                                                 \
+  template HistTable::HistTable(const bins::SparseTable<X, Index, false>&, std::span<const Reach>, \
+                                std::size_t, int);
+HARDWOOD_SPARSE(float, std::int32_t)
+HARDWOOD_SPARSE(float, std::int64_t)
+HARDWOOD_SPARSE(double, std::int32_t)
+HARDWOOD_SPARSE(double, std::int64_t)
+#undef HARDWOOD_SPARSE
 
 }  // namespace hardwood::grow

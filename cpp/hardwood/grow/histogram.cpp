@@ -10,7 +10,10 @@ namespace {
 // Columns a pass: 16 x 256 words are 32 kB. With two sides they spill into the second-level cache,
 // and twice as many passes would still be slower.
 constexpr std::size_t kMaxColumns = 16;
-constexpr std::size_t kAhead = 16;  // rows whose codes are asked for in advance
+constexpr std::size_t kAhead = 16;       // rows whose codes are asked for in advance
+constexpr std::size_t kWorthAsking = 8;  // columns for which it pays to leave rows out
+constexpr std::size_t kChunk = 512;      // rows that are gathered at a time
+constexpr std::size_t kFew = 32;         // busy rows that are subtracted faster than all cells
 
 /// The loop everything waits for. Width, sides and n_codes are known to the compiler, so that the
 /// addresses of all columns come out of one register.
@@ -54,40 +57,88 @@ Add<Stat> choose(const Pass& pass) {
   return (pass.adjacent ? kNext : kSome)[pass.n_columns() - 1];
 }
 
+/// The cell, or nothing; without a branch, which would be hard to foresee.
+Packed::Cell where(bool is, Packed::Cell cell) { return cell & -Packed::Cell{is}; }
+Wide::Cell where(bool is, const Wide::Cell& cell) {
+  const std::int64_t mask = -std::int64_t{is};
+  return {cell.g & mask, cell.h & mask, cell.n & mask};
+}
+
+/// The busy ones of some rows, and the sums of the others, which all have the same codes.
+template <class Stat>
+struct Gathered {
+  using Cell = typename Stat::Cell;
+  std::array<typename Stat::Row, kChunk> busy;
+  std::size_t n_busy;
+  Cell others{}, others_below{};  // below: with g < 0, if there are two sides
+
+  void gather(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
+              const Pass& pass) {
+    plan.n_sides == 2 ? gather<true>(rows, pass.busy) : gather<false>(rows, pass.busy);
+  }
+
+  template <bool kTwoSides>
+  void gather(std::span<const typename Stat::Row> rows, const std::uint64_t* bits) {
+    n_busy = 0;
+    for (const auto& row : rows) {
+      const bool is_busy = bits[row.row / 64] >> (row.row % 64) & 1;
+      busy[n_busy] = row;
+      n_busy += is_busy;
+      const bool below = kTwoSides && row.g < 0;
+      others += where(!is_busy && !below, row.cell());
+      if constexpr (kTwoSides) others_below += where(!is_busy && below, row.cell());
+    }
+  }
+
+  /// Call `add(cell of the histogram, sum)` for the others.
+  template <class Add>
+  void each_usual(const HistogramPlan& plan, const Pass& pass, Cell* cells, Add&& add) const {
+    for (std::size_t j = 0; j < pass.n_columns(); ++j) {
+      Cell* usual = cells + j * plan.n_codes + pass.usual[j];
+      add(*usual, others);
+      if (plan.n_sides == 2) add(usual[pass.n_columns() * plan.n_codes], others_below);
+    }
+  }
+};
+
 }  // namespace
 
 HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature> features,
                              std::size_t n_sides_)
     : n_sides(n_sides_), n_codes(binned.n_codes()), stride(binned.width()), n_cells(0) {
-  for (auto begin = features.begin(); begin != features.end();) {
-    // The features of one block, in shares as equal as possible.
-    const auto block = static_cast<std::size_t>(*begin) / binned.width();
-    const auto end = std::find_if(begin, features.end(), [&](Feature feature) {
-      return static_cast<std::size_t>(feature) / binned.width() != block;
+  std::vector<Feature> in_place(features.begin(), features.end());
+  const auto place = [&](Feature feature) {
+    return binned.place(static_cast<std::size_t>(feature));
+  };
+  std::ranges::sort(in_place, {}, place);
+  for (auto begin = in_place.begin(); begin != in_place.end();) {
+    const std::size_t block = place(*begin) / binned.width();
+    const auto end = std::find_if(begin, in_place.end(), [&](Feature feature) {
+      return place(feature) / binned.width() != block;
     });
-    const auto n = static_cast<std::size_t>(end - begin);
-    const std::size_t n_shares = (n + kMaxColumns - 1) / kMaxColumns;
-    for (std::size_t share = 0; share < n_shares; ++share) {
-      Pass pass;
-      pass.feature.assign(begin + static_cast<std::ptrdiff_t>(n * share / n_shares),
-                          begin + static_cast<std::ptrdiff_t>(n * (share + 1) / n_shares));
-      const auto first = static_cast<std::size_t>(pass.feature.front());
-      const auto span = static_cast<std::size_t>(pass.feature.back()) - first + 1;
-      pass.codes = binned.block(block) + first % binned.width();
-      pass.first_cell = n_cells;
-      // Neighbours are built faster than scattered columns, even with a few that nobody reads.
-      pass.adjacent = span <= kMaxColumns && span * 3 <= pass.feature.size() * 4;
-      for (const Feature feature : pass.feature) {
-        const auto distance = static_cast<std::size_t>(feature) - first;
-        pass.column.push_back(pass.adjacent ? distance : pass.column.size());
-        if (!pass.adjacent) pass.offset.push_back(static_cast<std::uint8_t>(distance));
-      }
-      if (pass.adjacent) {
-        for (std::size_t j = 0; j < span; ++j) pass.offset.push_back(static_cast<std::uint8_t>(j));
-      }
-      n_cells += cells(pass);
-      passes.push_back(std::move(pass));
+    Pass pass;
+    pass.feature.assign(begin, end);
+    const std::size_t first = place(pass.feature.front());
+    const std::size_t span = place(pass.feature.back()) - first + 1;
+    pass.codes = binned.in_block(static_cast<std::size_t>(pass.feature.front()));
+    pass.first_cell = n_cells;
+    // Neighbours are built faster than scattered columns, even with a few that nobody reads.
+    pass.adjacent = span * 3 <= pass.feature.size() * 4;
+    for (const Feature feature : pass.feature) {
+      const std::size_t distance = place(feature) - first;
+      pass.column.push_back(pass.adjacent ? distance : pass.column.size());
+      if (!pass.adjacent) pass.offset.push_back(static_cast<std::uint8_t>(distance));
     }
+    if (pass.adjacent) {
+      for (std::size_t j = 0; j < span; ++j) pass.offset.push_back(static_cast<std::uint8_t>(j));
+    }
+    pass.busy = pass.feature.size() >= kWorthAsking ? binned.busy(block) : nullptr;
+    pass.usual.resize(pass.n_columns());  // columns that nobody reads may have any
+    for (std::size_t i = 0; i < pass.feature.size(); ++i) {
+      pass.usual[pass.column[i]] = binned.usual_code(static_cast<std::size_t>(pass.feature[i]));
+    }
+    n_cells += cells(pass);
+    passes.push_back(std::move(pass));
     begin = end;
   }
 }
@@ -99,12 +150,40 @@ void add_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& pla
       plan.n_codes == 256
           ? (plan.n_sides == 2 ? choose<Stat, true, 256> : choose<Stat, false, 256>)(pass)
           : (plan.n_sides == 2 ? choose<Stat, true, 64> : choose<Stat, false, 64>)(pass);
-  add(rows, plan.stride, pass, cells);
+  if (!pass.busy) return add(rows, plan.stride, pass, cells);
+  Gathered<Stat> gathered;
+  for (; !rows.empty(); rows = rows.subspan(std::min(kChunk, rows.size()))) {
+    gathered.gather(rows.first(std::min(kChunk, rows.size())), plan, pass);
+    add({gathered.busy.data(), gathered.n_busy}, plan.stride, pass, cells);
+  }
+  gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell += sum; });
+}
+
+template <class Stat>
+bool subtract_few_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
+                       const Pass& pass, typename Stat::Cell* cells) {
+  if (!pass.busy || rows.size() > kChunk) return false;
+  Gathered<Stat> gathered;
+  gathered.gather(rows, plan, pass);
+  if (gathered.n_busy > kFew) return false;
+  for (const auto& row : std::span(gathered.busy).first(gathered.n_busy)) {
+    const bins::Code* code = pass.codes + std::size_t{row.row} * plan.stride;
+    auto* side = cells + (plan.n_sides == 2 && row.g < 0 ? pass.n_columns() * plan.n_codes : 0);
+    for (std::size_t j = 0; j < pass.n_columns(); ++j) {
+      side[j * plan.n_codes + code[pass.offset[j]]] -= row.cell();
+    }
+  }
+  gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell -= sum; });
+  return true;
 }
 
 template void add_rows<Packed>(std::span<const Packed::Row>, const HistogramPlan&, const Pass&,
                                Packed::Cell*);
 template void add_rows<Wide>(std::span<const Wide::Row>, const HistogramPlan&, const Pass&,
                              Wide::Cell*);
+template bool subtract_few_rows<Packed>(std::span<const Packed::Row>, const HistogramPlan&,
+                                        const Pass&, Packed::Cell*);
+template bool subtract_few_rows<Wide>(std::span<const Wide::Row>, const HistogramPlan&, const Pass&,
+                                      Wide::Cell*);
 
 }  // namespace hardwood::grow

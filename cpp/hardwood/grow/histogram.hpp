@@ -24,6 +24,8 @@ struct Pass {
   std::vector<std::size_t> column;   ///< of the features that are searched
   std::vector<Feature> feature;      ///< these features
   std::size_t first_cell;
+  const std::uint64_t* busy;      ///< Binned::busy of these codes, or null: take every row
+  std::vector<bins::Code> usual;  ///< of each column, if `busy`
 
   std::size_t n_columns() const { return offset.size(); }
 };
@@ -46,5 +48,11 @@ struct HistogramPlan {
 template <class Stat>
 void add_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan, const Pass& pass,
               typename Stat::Cell* cells);
+
+/// Take away what `add_rows` adds, if few of the rows are busy; otherwise return false: to subtract
+/// cell by cell is faster.
+template <class Stat>
+bool subtract_few_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
+                       const Pass& pass, typename Stat::Cell* cells);
 
 }  // namespace hardwood::grow

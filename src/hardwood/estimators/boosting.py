@@ -38,7 +38,13 @@ from hardwood.grow.newton import NewtonRules
 from hardwood.model.trees import LEAF
 from hardwood.threat import Reach
 
-_ACCEPTED = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": ("csr", "csc")}
+
+def _accepted(X: Any) -> dict[str, Any]:
+    """What X may be, and become: what float32 holds, as the integers of images, takes no more."""
+    dtype = getattr(X, "dtype", None)
+    small = isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
+    types = (np.float32, np.float64) if small else (np.float64, np.float32)
+    return {"dtype": types, "order": "C", "accept_sparse": ("csr", "csc")}
 
 
 class _RobustGradientBoosting(RobustEstimator):
@@ -244,7 +250,7 @@ class _RobustGradientBoosting(RobustEstimator):
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val belong together; pass both or none.")
         try:
-            return self._check_rows(X_val, **_ACCEPTED)
+            return self._check_rows(X_val, **_accepted(X_val))
         except ValueError as error:
             raise ValueError(f"X_val cannot be used: {error}") from error
 
@@ -255,7 +261,7 @@ class _RobustGradientBoosting(RobustEstimator):
                 return margin
             self.trees_ = model.trees()
         check_is_fitted(self, "trees_")
-        return self._margin_of(self._check_rows(X, **_ACCEPTED))
+        return self._margin_of(self._check_rows(X, **_accepted(X)))
 
     def _margin_of(self, X: Any) -> FloatArray:
         """Margins of checked rows; sparse ones are written out a block at a time."""
@@ -273,7 +279,7 @@ class _RobustGradientBoosting(RobustEstimator):
         """The margin after every round, added up as `Trees.margin` does it."""
         check_is_fitted(self, "trees_")
         trees = self.trees_
-        leaf = trees.apply(_dense(self._check_rows(X, **_ACCEPTED)), n_jobs=self.n_jobs)
+        leaf = trees.apply(_dense(self._check_rows(X, **_accepted(X))), n_jobs=self.n_jobs)
         margin = np.tile(trees.base.astype(np.float32), (len(leaf), 1))
         for k in range(trees.n_trees):
             output = trees.tree_output[k]
@@ -520,7 +526,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         """
         with self._whole_fit():
             self._validate_params()
-            checked = self._check_class_data(X, y, sample_weight, self.class_weight, **_ACCEPTED)
+            checked = self._check_class_data(X, y, sample_weight, self.class_weight, **_accepted(X))
             classes, label = checked.classes, checked.label
             if self._continues():
                 classes = self.classes_
@@ -863,7 +869,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         """
         with self._whole_fit():
             self._validate_params()
-            data = self._check_target_data(X, y, sample_weight, **_ACCEPTED)
+            data = self._check_target_data(X, y, sample_weight, **_accepted(X))
             loss = self._loss()
             data, held_out = self._validation(data, loss, X_val, y_val)
             self._boost(data, held_out, loss)

@@ -24,7 +24,8 @@ class HistTable:
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-        float64 or float32 in C order, finite or NaN; or CSR or CSC, where what is not stored is 0.
+        float64 or float32, finite or NaN; an array in C order, or CSR or CSC, where what is not
+        stored is 0.
     reach : Reach
         What the adversary may do to the features of the table.
     max_bins : int, default=256
@@ -35,13 +36,15 @@ class HistTable:
 
     def __init__(self, X: Any, reach: Reach, *, max_bins: int = 256, n_threads: int = 1) -> None:
         if sparse.issparse(X):
-            columns = sparse.csc_matrix(X, dtype=np.float64)
-            columns.sum_duplicates()  # and brings rows in order
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()  # and brings each line in order
             self._core = _core.HistTable(
-                columns.indptr,
-                columns.indices,
-                columns.data,
-                columns.shape[0],
+                X.indptr,
+                X.indices,
+                X.data,
+                X.shape[1] if X.format == "csr" else X.shape[0],
+                X.format == "csr",
                 reach.limits,
                 max_bins=max_bins,
                 n_threads=n_threads,

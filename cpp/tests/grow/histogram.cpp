@@ -1,0 +1,108 @@
+#include "hardwood/grow/histogram.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "check.hpp"
+
+namespace hardwood::tests {
+namespace {
+
+using namespace grow;
+
+/// 40 features that are mostly 0, of four kinds that are 0 in the same rows, then two that are not;
+/// one is 0 everywhere, one mostly missing, one mostly 1.
+struct Quiet {
+  std::size_t n = 3000, d = 42;
+  std::vector<float> x;
+
+  Quiet() : x(n * d) {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    for (std::size_t i = 0; i < n; ++i) {
+      const unsigned kind = random() % 8;
+      for (std::size_t f = 0; f < d; ++f) {
+        float& value = x[i * d + f];
+        if (f >= 40 || f % 4 == kind) value = normal(random);
+        if (f == 7) value = 0;
+        if (f == 8 && value == 0) value = std::nanf("");
+        if (f == 9 && value == 0) value = 1;
+      }
+    }
+  }
+};
+
+template <class Stat>
+std::vector<typename Stat::Row> some_rows(std::size_t n, unsigned one_of) {
+  std::mt19937 random(5);
+  std::vector<typename Stat::Row> rows;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    typename Stat::Row row{};
+    row.row = i;
+    row.g = static_cast<decltype(row.g)>(static_cast<int>(random() % 2001) - 1000);
+    row.h = static_cast<decltype(row.h)>(random() % 1000);
+    if (random() % one_of == 0) rows.push_back(row);
+  }
+  return rows;
+}
+
+template <class Stat>
+void check_histograms(const bins::Binned& binned, std::span<const Feature> features,
+                      std::size_t n_sides, unsigned one_of) {
+  using Cell = typename Stat::Cell;
+  const HistogramPlan plan(binned, features, n_sides);
+  const auto rows = some_rows<Stat>(binned.n_rows(), one_of);
+  bool right = true, rest_is_empty = true;
+  for (const Pass& pass : plan.passes) {
+    std::vector<Cell> cells(plan.cells(pass));
+    add_rows<Stat>(rows, plan, pass, cells.data());
+    for (std::size_t i = 0; i < pass.feature.size(); ++i) {
+      const bins::Code* column = binned.column(static_cast<std::size_t>(pass.feature[i]));
+      std::vector<Cell> plain(n_sides * plan.n_codes);
+      for (const auto& row : rows) {
+        const std::size_t side = n_sides == 2 && row.g < 0;
+        plain[side * plan.n_codes + column[row.row]] += row.cell();
+      }
+      for (std::size_t k = 0; k < plain.size(); ++k) {
+        const std::size_t side = k / plan.n_codes, code = k % plan.n_codes;
+        const std::size_t at = side * pass.n_columns() + pass.column[i];
+        right = right && cells[at * plan.n_codes + code] == plain[k];
+      }
+    }
+    if (subtract_few_rows<Stat>(rows, plan, pass, cells.data())) {
+      for (const Cell& cell : cells) rest_is_empty = rest_is_empty && cell == Cell{};
+    }
+  }
+  check(right, "cells are sums of rows, with " + std::to_string(n_sides) + " sides");
+  check(rest_is_empty, "what was added can be subtracted");
+}
+
+const Case quiet_rows{
+    "grow: histograms are sums of rows, also where most rows are left out", [] {
+      const Quiet data;
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const std::vector<Reach> reach(data.d, {0.1, 0.1, -kInfinity, kInfinity});
+      std::vector<Feature> all(data.d), some;
+      for (std::size_t f = 0; f < data.d; ++f) all[f] = static_cast<Feature>(f);
+      for (const Feature f : all) {
+        if (f % 3) some.push_back(f);
+      }
+      for (const std::size_t max_bins : {256, 20}) {
+        const bins::Binned binned(bins::DenseTable<float>{{data.x.data(), data.n, data.d}}, reach,
+                                  max_bins, 2);
+        std::size_t n_quiet = 0;
+        for (std::size_t b = 0; b < binned.n_blocks(); ++b) n_quiet += binned.busy(b) != nullptr;
+        check(n_quiet > 0 && n_quiet < binned.n_blocks(), "blocks of both kinds");
+        check(binned.usual_code(8) == binned.missing_code(), "missing values can be usual");
+        for (const std::size_t n_sides : {1, 2}) {
+          for (const unsigned one_of : {1u, 3u, 100u}) {
+            check_histograms<Packed>(binned, all, n_sides, one_of);
+            check_histograms<Wide>(binned, some, n_sides, one_of);
+          }
+        }
+      }
+    }};
+
+}  // namespace
+}  // namespace hardwood::tests
