@@ -37,10 +37,13 @@ constexpr double kCutGrowth = 1.1;  // the trees are cut for a few tries at once
 constexpr double kTiny = 1e-12;              // of costs
 constexpr std::array kWider{1.5, 2.2, 3.3};  // radii of balls to start from, relative
 constexpr int kAscents = 4;
-constexpr int kMoves = 300;
-constexpr double kMovesALeaf = 0.35;  // of the cut
-constexpr double kMostNoise = 0.9;    // in what gains count
-constexpr double kOneMore = 0.6;      // chance that one more feature is changed at once
+constexpr double kFewestMoves = 300;
+constexpr double kMovesALeafInOne = 1;  // of the cut: few long steps are harder to find
+constexpr double kMovesALeafInTwo = 0.9;
+constexpr double kMostMoves = 11000;
+constexpr int kPatience = 1000;     // moves without gain
+constexpr double kMostNoise = 0.9;  // in what gains count
+constexpr double kOneMore = 0.6;    // chance that one more feature is changed at once
 constexpr int kMostAtOnce = 8;
 constexpr double kBarred = 0.7;  // chance that a feature that is given up stays so
 constexpr double kLeaps = 0.3;   // chance of several steps into one leaf
@@ -328,7 +331,9 @@ class Descent {
     if (example_of_ != &question) return;
     cut_to_example(question, members);
     moves_.start(example_);
-    rove(kMoves + static_cast<int>(kMovesALeaf * static_cast<double>(near_.leaves.size())));
+    const double a_leaf = ball_->norm() == Norm::kOne ? kMovesALeafInOne : kMovesALeafInTwo;
+    const double moves = kFewestMoves + a_leaf * static_cast<double>(near_.leaves.size());
+    rove(static_cast<int>(std::min(moves, kMostMoves)));
   }
 
   /// Coordinate ascent, whatever it costs; true if the value is enough.
@@ -456,12 +461,23 @@ class Descent {
     random_.seed(std::mt19937::default_seed);
     moves_.save();
     double best = moves_.cost();
+    int last = 0;  // when it became cheaper
     for (moves_.n_moves = 0; moves_.n_moves < n_moves; ++moves_.n_moves) {
+      if (moves_.n_moves - last > kPatience) {
+        // Stuck: what was found is kept, another way from home may lead elsewhere.
+        moves_.start(ball_->home());
+        blur();
+        if (repair(kInfinity)) shed();
+        moves_.save();
+        best = moves_.value() >= needed_ ? moves_.cost() : kInfinity;
+        last = moves_.n_moves;
+      }
       disturb(kMostDearer * best);
       // Slightly dearer points are good enough at first: the way on may lead through them.
       const double cooling = 1 - kCooling * moves_.n_moves / n_moves;
       const double bar = best * (1 + kWarmth * std::max(cooling, -kNoise));
       if (moves_.value() >= needed_ && moves_.cost() < bar) {
+        if (moves_.cost() < best * (1 - kNoise)) last = moves_.n_moves;
         best = moves_.cost();
         moves_.save();
       } else {
@@ -470,10 +486,15 @@ class Descent {
     }
   }
 
-  void disturb(double most) {
-    const double noise = kMostNoise * std::sqrt(draw());
+  /// Let chance have a say in which gains count.
+  void blur() {
+    const double noise = kMostNoise * (draw() < 0.5 ? 1 : draw());
     for (double& favour : favour_) favour = 1 - noise * draw();
     thrift_ = draw() < 0.5;
+  }
+
+  void disturb(double most) {
+    blur();
     int count = 1;
     while (count < kMostAtOnce && draw() < kOneMore) ++count;
     const bool leaps = draw() < kLeaps;
