@@ -9,25 +9,25 @@ using verify::Cells;
 using verify::Ensemble;
 
 NearTrees::NearTrees(const Ensemble& ensemble)
-    : ensemble_(ensemble), trees_of_(ensemble.n_features()), neighbours_(ensemble.n_features()) {}
+    : ensemble_(ensemble), trees_of_(ensemble.n_features()) {}
 
 void NearTrees::build(const verify::Ball& ball, const verify::Question& question,
-                      std::span<const Ensemble::Member> members, double radius) {
+                      std::span<const Ensemble::Member> members, double radius, double budget) {
   ball_ = &ball;
+  budget_ = budget;
   ball.cells_within(radius, cells_);
   nodes_.clear();
   trees.clear();
   leaves.clear();
   for (const std::int32_t f : features) {
     trees_of_[static_cast<std::size_t>(f)].clear();
-    neighbours_[static_cast<std::size_t>(f)].clear();
   }
   features.clear();
   constant_ = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   for (const Ensemble::Member& member : members) {
     const std::size_t first_node = nodes_.size();
     const std::size_t first_leaf = leaves.size();
-    const std::int32_t root = visit(member.root, member, -1, 0);
+    const std::int32_t root = visit(member.root, member, -1, 0, 0);
     if (leaves.size() - first_leaf == 1) {
       constant_ += leaves.back().value;
       nodes_.resize(first_node);
@@ -49,7 +49,7 @@ void NearTrees::build(const verify::Ball& ball, const verify::Question& question
 }
 
 std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, std::int32_t parent,
-                              double step) {
+                              double step, double cost) {
   while (true) {
     const Ensemble::Node& node = ensemble_.node(at);
     if (node.feature == kLeaf) {
@@ -62,26 +62,44 @@ std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, s
     Cells& cells = cells_[f];
     const bool left = cells.lo <= node.rank;
     const bool right = cells.hi > node.rank;
-    if (left && right) {
-      const auto me = nodes_.size();
-      nodes_.push_back({node.feature, node.rank, 0, 0, parent});
-      const auto mine = static_cast<std::int32_t>(me);
-      const Cells before = cells;
-      const bool home_left = ball_->home()[f] <= node.rank;
-      cells.hi = node.rank;
-      const std::int32_t below = visit(
-          node.left, member, mine, home_left ? step : std::max(step, ball_->step(f, node.rank)));
-      cells = {node.rank + 1, before.hi};
-      const std::int32_t above =
-          visit(node.right, member, mine,
-                home_left ? std::max(step, ball_->step(f, node.rank + 1)) : step);
-      cells = before;
-      nodes_[me].left = below;
-      nodes_[me].right = above;
-      return mine;
+    if (!left || !right) {
+      const bool go_left = left || (!right && ensemble_.missing_left(at));
+      at = go_left ? node.left : node.right;
+      continue;
     }
-    const bool go_left = left || (!right && ensemble_.missing_left(at));
-    at = go_left ? node.left : node.right;
+    // One of the two branches keeps the cell next to home, the other may need a longer step.
+    const bool near_left = ball_->home()[f] <= node.rank;
+    const double away = ball_->step(f, near_left ? node.rank + 1 : node.rank);
+    double away_cost = cost;
+    if (budget_ < std::numeric_limits<double>::infinity()) {
+      const std::int32_t here = std::clamp(ball_->home()[f], cells.lo, cells.hi);
+      away_cost += verify::cost_of(ball_->norm(), away);
+      if (here != ball_->home()[f])
+        away_cost -= verify::cost_of(ball_->norm(), ball_->step(f, here));
+      if (away_cost > budget_) {
+        const Cells before = cells;
+        (near_left ? cells.hi : cells.lo) = near_left ? node.rank : node.rank + 1;
+        const std::int32_t only =
+            visit(near_left ? node.left : node.right, member, parent, step, cost);
+        cells = before;
+        return only;
+      }
+    }
+    const auto me = nodes_.size();
+    nodes_.push_back({node.feature, node.rank, 0, 0, parent});
+    const auto mine = static_cast<std::int32_t>(me);
+    const Cells before = cells;
+    const double far = std::max(step, away);
+    cells.hi = node.rank;
+    const std::int32_t below =
+        visit(node.left, member, mine, near_left ? step : far, near_left ? cost : away_cost);
+    cells = {node.rank + 1, before.hi};
+    const std::int32_t above =
+        visit(node.right, member, mine, near_left ? far : step, near_left ? away_cost : cost);
+    cells = before;
+    nodes_[me].left = below;
+    nodes_[me].right = above;
+    return mine;
   }
 }
 
@@ -156,21 +174,6 @@ double NearTrees::plain_radius(double share, double& likely, const verify::Ball&
   }
   if (sum < enough) likely = most;
   return needed;
-}
-
-const std::vector<std::int32_t>& NearTrees::neighbours(std::size_t feature) {
-  std::vector<std::int32_t>& found = neighbours_[feature];
-  if (!found.empty()) return found;
-  for (const std::int32_t tree : trees_of_[feature]) {
-    const Tree& shared = trees[static_cast<std::size_t>(tree)];
-    for (std::int32_t at = shared.root; at < shared.end; ++at) {
-      const std::int32_t other = nodes_[static_cast<std::size_t>(at)].feature;
-      if (other != kLeaf) found.push_back(other);
-    }
-  }
-  std::ranges::sort(found);
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
 }
 
 void NearTrees::box_of(const Leaf& leaf, std::vector<Side>& box) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -39,8 +40,10 @@ class NearTrees {
 
   explicit NearTrees(const verify::Ensemble& ensemble);
 
+  /// In a norm that sums up steps, branches that cost more than `budget` are left out, too.
   void build(const verify::Ball& ball, const verify::Question& question,
-             std::span<const verify::Ensemble::Member> members, double radius);
+             std::span<const verify::Ensemble::Member> members, double radius,
+             double budget = std::numeric_limits<double>::infinity());
 
   /// The smallest radius at which the trees' best leaves, each on its own, reach a value of 0;
   /// infinity if that is beyond `radius`. `likely` is where they reach a share of what is missing
@@ -53,8 +56,12 @@ class NearTrees {
 
   /// The cells of a feature that the radius of the last `build` reaches.
   verify::Cells cells(std::size_t feature) const { return cells_[feature]; }
-  /// Features that share a tree with one; each once, itself included.
-  const std::vector<std::int32_t>& neighbours(std::size_t feature);
+  double constant() const { return constant_; }  ///< the sum of what is no longer a tree
+  std::span<const Node> nodes() const { return nodes_; }
+  /// The trees that split on a feature.
+  const std::vector<std::int32_t>& trees_of(std::size_t feature) const {
+    return trees_of_[feature];
+  }
   /// The box of a leaf: the features on its path, within the ball.
   void box_of(const Leaf& leaf, std::vector<Side>& box) const;
   double value(std::span<const std::int32_t> point) const;
@@ -73,7 +80,7 @@ class NearTrees {
   };
 
   std::int32_t visit(std::int32_t at, const verify::Ensemble::Member& member, std::int32_t parent,
-                     double step);
+                     double step, double cost);
   void see(std::int32_t at, const verify::Ensemble::Member& member, double step);
   double value_of(const verify::Ensemble::Node& leaf,
                   const verify::Ensemble::Member& member) const {
@@ -88,11 +95,11 @@ class NearTrees {
   const verify::Ensemble& ensemble_;
   const verify::Ball* ball_ = nullptr;
   double constant_ = 0;
+  double budget_ = 0;
   std::vector<Node> nodes_;
   std::vector<verify::Cells> cells_;                 // of the ball, narrowed while walking down
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature
   std::vector<Event> events_;
-  std::vector<std::vector<std::int32_t>> neighbours_;  // per feature, empty until asked for
 };
 
 }  // namespace hardwood::attack

@@ -4,6 +4,7 @@
 #include "check.hpp"
 #include "hardwood/attack/descent.hpp"
 #include "hardwood/attack/lengths.hpp"
+#include "hardwood/attack/moves.hpp"
 #include "hardwood/attack/one_change.hpp"
 #include "hardwood/attack/papernot.hpp"
 #include "hardwood/attack/symbolic.hpp"
@@ -93,6 +94,59 @@ const Case one_change_is_the_margin{
             check(std::abs(lead + changes.gain(f)[c] - margin) < 1e-12, "not the margin there");
           }
           point[f] = home;
+        }
+      }
+    }};
+
+const Case moves_know_the_margin{
+    "attack: value, gains and cost of a point that moves are those of the model, within the budget",
+    [] {
+      Random random(8);
+      const std::vector<double> scale(kFeatures, 1.0);
+      const std::vector<Reach> reach(kFeatures, Reach{10, 10, -10, 10});
+      const verify::Question question{0, verify::Question::kConstant, true};
+      for (int repeat = 0; repeat < 60; ++repeat) {
+        const auto norm = repeat % 2 == 0 ? verify::Norm::kOne : verify::Norm::kTwo;
+        const verify::Budget any{norm, kInfinity, reach, scale, scale};
+        const model::Trees trees = random_trees(random, 7, 9, kFeatures, false);
+        const verify::Ensemble ensemble(trees);
+        const std::vector<double> x = random_rows(random, 1, kFeatures);
+        const verify::Ball ball(ensemble, x, any);
+        const double budget = repeat % 3 == 0 ? kInfinity : 0.6;
+        attack::NearTrees near(ensemble);
+        near.build(ball, question, ensemble.members(question), 10, budget);
+        attack::Moves moves;
+        moves.build(near, ball);
+        std::vector<std::int32_t> point(ball.home().begin(), ball.home().end());
+        const auto compare = [&](double value, double paid) {
+          double cost = 0;
+          for (std::size_t f = 0; f < kFeatures; ++f) {
+            if (point[f] != ball.home()[f]) cost += verify::cost_of(norm, ball.step(f, point[f]));
+          }
+          check(std::abs(paid - cost) < 1e-9, "not the cost");
+          if (cost > budget) return;  // left out
+          double margin = 0;
+          ensemble.margin(point, {&margin, 1});
+          check(std::abs(value - margin) < 1e-9, "not the margin");
+        };
+        moves.start(point);
+        moves.save();
+        for (int k = 0; k < 20 && moves.n_features() > 0; ++k) {
+          for (std::size_t f = 0; f < moves.n_features(); ++f) {
+            for (std::size_t c = 0; c < moves.costs(f).size(); ++c) {
+              attack::Moves moved = moves;
+              moved.move(f, c);
+              moved.write(point);
+              compare(moves.value() + moves.gains(f)[c], moved.cost());
+              compare(moved.value(), moved.cost());
+            }
+          }
+          const std::size_t f = random.below(moves.n_features());
+          moves.move(f, random.below(moves.costs(f).size()));
+          const std::size_t tree = random.below(moves.n_trees());
+          const auto leaves = moves.leaves(tree);
+          if (k % 3 == 0) moves.enter(leaves[random.below(leaves.size())]);
+          if (k % 7 == 6) moves.go_back();
         }
       }
     }};

@@ -1,0 +1,270 @@
+#include "hardwood/attack/moves.hpp"
+
+#include <algorithm>
+
+namespace hardwood::attack {
+
+using verify::Cells;
+
+void Moves::build(const NearTrees& near, const verify::Ball& ball) {
+  constant_ = near.constant();
+  feature_ = near.features;
+  number_places(near, ball);
+  nodes_.clear();
+  for (const NearTrees::Node& from : near.nodes()) {
+    if (from.feature == kLeaf) {
+      const double value = near.leaves[static_cast<std::size_t>(from.rank)].value;
+      nodes_.push_back({kLeaf, 0, 0, 0, value});
+      continue;
+    }
+    const auto model_feature = static_cast<std::size_t>(from.feature);
+    const std::int32_t f = number_[model_feature];
+    const auto cell = static_cast<std::size_t>(from.rank - near.cells(model_feature).lo);
+    nodes_.push_back(
+        {f, place_of_[offset_[static_cast<std::size_t>(f)] + cell], from.left, from.right, 0});
+  }
+  trees_of_.resize(std::max(trees_of_.size(), n_features()));
+  stays_.resize(n_features());
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    trees_of_[f] = near.trees_of(static_cast<std::size_t>(feature_[f]));
+    stays_[f] = all_places(f);
+  }
+  root_.clear();
+  leaves_.clear();
+  sides_.clear();
+  leaf_start_.assign(1, 0);
+  for (const NearTrees::Tree& tree : near.trees) {
+    root_.push_back(tree.root);
+    list_leaves(tree.root);
+    leaf_start_.push_back(leaves_.size());
+  }
+  here_.resize(n_trees());
+  changes_.resize(std::max(changes_.size(), n_trees()));
+  asked_.resize(std::max(asked_.size(), n_trees()));
+}
+
+/// Cells between two thresholds of the near trees are one place.
+void Moves::number_places(const NearTrees& near, const verify::Ball& ball) {
+  number_.resize(ball.home().size());
+  offset_.assign(1, 0);
+  for (std::size_t f = 0; f < feature_.size(); ++f) {
+    const auto model_feature = static_cast<std::size_t>(feature_[f]);
+    const Cells cells = near.cells(model_feature);
+    number_[model_feature] = static_cast<std::int32_t>(f);
+    offset_.push_back(offset_.back() + static_cast<std::size_t>(cells.hi - cells.lo + 1));
+  }
+  place_of_.assign(offset_.back(), 0);
+  for (const NearTrees::Node& node : near.nodes()) {  // mark the last cells of places
+    if (node.feature == kLeaf) continue;
+    const auto model_feature = static_cast<std::size_t>(node.feature);
+    const auto f = static_cast<std::size_t>(number_[model_feature]);
+    place_of_[offset_[f] + static_cast<std::size_t>(node.rank - near.cells(model_feature).lo)] = 1;
+  }
+  home_.resize(feature_.size());
+  start_.assign(1, 0);
+  cell_.clear();
+  costs_.clear();
+  for (std::size_t f = 0; f < feature_.size(); ++f) {
+    const auto model_feature = static_cast<std::size_t>(feature_[f]);
+    const Cells cells = near.cells(model_feature);
+    const std::int32_t home = ball.home()[model_feature];
+    std::int32_t place = 0;
+    std::int32_t first = cells.lo;
+    for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+      std::int32_t& mine = place_of_[offset_[f] + static_cast<std::size_t>(c - cells.lo)];
+      const bool ends = mine != 0 || c == cells.hi;
+      mine = place;
+      if (!ends) continue;
+      const std::int32_t cell = std::clamp(home, first, c);
+      if (cell == home) home_[f] = place;
+      cell_.push_back(cell);
+      costs_.push_back(cell == home ? 0
+                                    : verify::cost_of(ball.norm(), ball.step(model_feature, cell)));
+      first = c + 1;
+      ++place;
+    }
+    cell_.push_back(0);
+    costs_.push_back(0);
+    start_.push_back(cell_.size());
+  }
+}
+
+void Moves::list_leaves(std::int32_t at) {
+  const Node& here = node(at);
+  if (here.feature == kLeaf) {
+    const std::size_t first = sides_.size();
+    for (const std::int32_t f : path_) {
+      const auto begin = sides_.begin() + static_cast<std::ptrdiff_t>(first);
+      if (std::find_if(begin, sides_.end(), [f](const Side& side) { return side.feature == f; }) ==
+          sides_.end()) {
+        sides_.push_back({f, stays_[static_cast<std::size_t>(f)]});
+      }
+    }
+    leaves_.push_back({here.value, first, sides_.size()});
+    return;
+  }
+  Cells& stays = stays_[static_cast<std::size_t>(here.feature)];
+  const Cells before = stays;
+  path_.push_back(here.feature);
+  stays.hi = here.rank;
+  list_leaves(here.left);
+  stays = {here.rank + 1, before.hi};
+  list_leaves(here.right);
+  stays = before;
+  path_.pop_back();
+}
+
+void Moves::start(std::span<const std::int32_t> cells) {
+  point_.resize(n_features());
+  cost_ = 0;
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    const std::int32_t cell = cells[static_cast<std::size_t>(feature_[f])];
+    const std::int32_t* nearest = cell_.data() + start_[f];
+    std::int32_t place = home_[f];
+    while (place < all_places(f).hi && nearest[place + 1] <= cell) ++place;
+    while (place > 0 && nearest[place - 1] >= cell) --place;
+    point_[f] = place;
+    cost_ += costs(f)[this->place(f)];
+  }
+  difference_.assign(costs_.size(), 0);
+  gains_.resize(costs_.size());
+  fresh_.assign(n_features(), 0);
+  value_ = constant_;
+  for (std::size_t tree = 0; tree < n_trees(); ++tree) value_ += read(tree);
+}
+
+void Moves::move(std::size_t feature, std::size_t place) {
+  const auto to = static_cast<std::int32_t>(place);
+  const std::int32_t low = std::min(point_[feature], to);
+  const std::int32_t high = std::max(point_[feature], to);
+  const auto crossed = [&](const Asked& asked) {
+    return asked.feature == static_cast<std::int32_t>(feature) && low <= asked.rank &&
+           asked.rank < high;
+  };
+  cost_ += costs(feature)[place] - costs(feature)[this->place(feature)];
+  point_[feature] = to;
+  ++n_moves;
+  for (const std::int32_t at : trees_of_[feature]) {
+    const auto tree = static_cast<std::size_t>(at);
+    if (std::ranges::none_of(asked_[tree], crossed)) continue;
+    for (const Change& change : changes_[tree]) add(change, -change.gain);
+    value_ -= here_[tree];
+    value_ += read(tree);
+  }
+}
+
+void Moves::enter(const Leaf& leaf) {
+  for (const Side& side : box(leaf)) {
+    const auto f = static_cast<std::size_t>(side.feature);
+    const std::int32_t to = std::clamp(point_[f], side.places.lo, side.places.hi);
+    if (to != point_[f]) move(f, static_cast<std::size_t>(to));
+  }
+}
+
+void Moves::go_back() {
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    if (point_[f] != saved_[f]) move(f, static_cast<std::size_t>(saved_[f]));
+  }
+}
+
+Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) {
+  Leap leap{leaf.value - here_[tree], 0};
+  int n_moved = 0;
+  for (const Side& side : box(leaf)) {
+    const auto f = static_cast<std::size_t>(side.feature);
+    const std::int32_t to = std::clamp(point_[f], side.places.lo, side.places.hi);
+    if (to == point_[f]) continue;
+    ++n_moved;
+    leap.cost += costs(f)[static_cast<std::size_t>(to)] - costs(f)[place(f)];
+    leap.gain += gains(f)[static_cast<std::size_t>(to)];
+    // The tree itself is counted already.
+    for (const Change& change : changes_[tree]) {
+      const bool counts = change.feature == side.feature && change.places.lo <= to;
+      if (counts && to <= change.places.hi) leap.gain -= change.gain;
+    }
+  }
+  if (n_moved < 2) leap.gain = 0;
+  return leap;
+}
+
+/// Read a tree around the point: its value there and what one change makes of it.
+double Moves::read(std::size_t tree) {
+  std::vector<Asked>& asked = asked_[tree];
+  asked.clear();
+  changes_[tree].clear();
+  std::int32_t leaf = root_[tree];
+  while (node(leaf).feature != kLeaf) {
+    asked.push_back({node(leaf).feature, node(leaf).rank});
+    leaf = goes_left(node(leaf)) ? node(leaf).left : node(leaf).right;
+  }
+  const double here = node(leaf).value;
+  const std::size_t n_path = asked.size();
+  for (std::int32_t at = root_[tree]; at != leaf;) {
+    const Node& now = node(at);
+    Cells& stays = stays_[static_cast<std::size_t>(now.feature)];
+    if (goes_left(now)) {
+      read_beside(now.right, now.feature, {now.rank + 1, stays.hi}, here, tree);
+      stays.hi = now.rank;
+      at = now.left;
+    } else {
+      read_beside(now.left, now.feature, {stays.lo, now.rank}, here, tree);
+      stays.lo = now.rank + 1;
+      at = now.right;
+    }
+  }
+  for (std::size_t k = 0; k < n_path; ++k) {
+    const auto f = static_cast<std::size_t>(asked[k].feature);
+    stays_[f] = all_places(f);
+  }
+  for (const Change& change : changes_[tree]) add(change, change.gain);
+  here_[tree] = here;
+  return here;
+}
+
+/// Leaves below a node that the point reaches if one feature has one of these places.
+void Moves::read_beside(std::int32_t at, std::int32_t feature, Cells places, double here,
+                        std::size_t tree) {
+  while (node(at).feature != kLeaf) {
+    const Node& now = node(at);
+    if (now.feature != feature) {
+      asked_[tree].push_back({now.feature, now.rank});
+      at = goes_left(now) ? now.left : now.right;
+    } else if (places.hi <= now.rank) {
+      at = now.left;
+    } else if (places.lo > now.rank) {
+      at = now.right;
+    } else {
+      read_beside(now.left, feature, {places.lo, now.rank}, here, tree);
+      places.lo = now.rank + 1;
+      at = now.right;
+    }
+  }
+  if (node(at).value != here) changes_[tree].push_back({feature, places, node(at).value - here});
+}
+
+void Moves::add(const Change& change, double gain) {
+  const auto f = static_cast<std::size_t>(change.feature);
+  double* mine = difference_.data() + start_[f];
+  mine[change.places.lo] += gain;
+  mine[change.places.hi + 1] -= gain;
+  fresh_[f] = 0;
+}
+
+std::span<const double> Moves::gains(std::size_t feature) {
+  double* mine = gains_.data() + start_[feature];
+  if (!fresh_[feature]) {
+    const double* difference = difference_.data() + start_[feature];
+    double sum = 0;
+    for (std::size_t c = 0; c < n_places(feature); ++c) mine[c] = sum += difference[c];
+    fresh_[feature] = 1;
+  }
+  return {mine, n_places(feature)};
+}
+
+void Moves::write(std::span<std::int32_t> cells) const {
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    cells[static_cast<std::size_t>(feature_[f])] = cell_[start_[f] + place(f)];
+  }
+}
+
+}  // namespace hardwood::attack
