@@ -1,16 +1,18 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
 #else
 #include <system_error>
 #include <thread>
-#include <vector>
 #endif
 
 namespace hardwood {
@@ -71,6 +73,43 @@ void parallel_blocks(std::size_t n, std::size_t block, int n_threads, Body&& bod
   parallel_for((n + block - 1) / block, n_threads, [&](std::size_t b, int thread) {
     const std::size_t begin = b * block;
     body(begin, begin + block < n ? begin + block : n, thread);
+  });
+}
+
+/// Work that makes more work: call `body(task, thread, more)` for every task, and for those that
+/// the bodies put into `more`. The last one comes first; a thread that finds none waits for those
+/// that others may still make.
+template <class Task, class Body>
+void parallel_tasks(std::vector<Task> open, int n_threads, Body&& body) {
+  std::mutex lock;
+  std::condition_variable changed;
+  std::size_t n_at_work = 0;
+  bool stop = false;
+  const auto n_workers = static_cast<std::size_t>(n_threads > 1 ? n_threads : 1);
+  parallel_for(n_workers, n_threads, [&](std::size_t, int thread) {
+    std::vector<Task> more;
+    std::unique_lock guard(lock);
+    while (true) {
+      changed.wait(guard, [&] { return stop || !open.empty() || n_at_work == 0; });
+      if (stop || open.empty()) return;
+      Task task = std::move(open.back());
+      open.pop_back();
+      ++n_at_work;
+      guard.unlock();
+      try {
+        body(std::move(task), thread, more);
+      } catch (...) {
+        guard.lock();
+        stop = true;
+        changed.notify_all();
+        throw;
+      }
+      guard.lock();
+      --n_at_work;
+      for (Task& next : more) open.push_back(std::move(next));
+      more.clear();
+      changed.notify_all();
+    }
   });
 }
 

@@ -112,7 +112,6 @@ class TreeGrower {
     std::size_t node;
     Buffer<Cell> cells;
   };
-  using Nodes = std::vector<Node>;
 
   void plant(std::size_t n) {
     Node root;
@@ -167,49 +166,28 @@ class TreeGrower {
     return all.sum;
   }
 
-  /// Large nodes are split by all threads together, then each thread takes whole subtrees. The
-  /// smaller child is opened first, so that few histograms wait.
+  /// Large nodes are split by all threads together, the others by whoever is free. The smaller
+  /// child is opened first, so that few histograms wait.
   void grow_depth_first() {
-    const auto n_parts = static_cast<std::size_t>(n_threads_ > 1 ? 4 * n_threads_ : 0);
-    const std::size_t large = n_parts ? std::max(nodes_[0].n_rows() / n_parts, kWorthThreads) : 0;
-    std::vector<Open> subtrees;
-    while (!open_.empty()) {
+    const auto n_threads = static_cast<std::size_t>(n_threads_);
+    const std::size_t large = std::max(nodes_[0].n_rows() / (2 * n_threads), kWorthThreads);
+    std::vector<Open> small;
+    while (n_threads > 1 && !open_.empty()) {
       Open next = std::move(open_.back());
       open_.pop_back();
-      if (n_parts == 0 || nodes_[next.node].n_rows() < large) {
-        subtrees.push_back(std::move(next));
-      } else {
-        if (polls_) request_.checkpoint();
-        expand(nodes_, std::move(next), n_threads_, open_);
+      if (nodes_[next.node].n_rows() < large) {
+        small.push_back(std::move(next));
+        continue;
       }
+      if (polls_) request_.checkpoint();
+      expand(std::move(next), n_threads_, open_);
     }
-    std::ranges::sort(subtrees, [&](const Open& a, const Open& b) {
-      return nodes_[a.node].n_rows() > nodes_[b.node].n_rows();
-    });
-    std::vector<Nodes> grown(subtrees.size());
-    parallel_for(subtrees.size(), n_threads_, [&](std::size_t i, int thread) {
-      Nodes& nodes = grown[i];
-      nodes.push_back(nodes_[subtrees[i].node]);
-      std::vector<Open> open;
-      open.push_back({0, std::move(subtrees[i].cells)});
-      while (!open.empty()) {
-        if (polls_ && thread == 0) request_.checkpoint();
-        Open next = std::move(open.back());
-        open.pop_back();
-        expand(nodes, std::move(next), 1, open);
-      }
-    });
-    for (std::size_t i = 0; i < subtrees.size(); ++i) graft(grown[i], subtrees[i].node);
-  }
-
-  void graft(const Nodes& subtree, std::size_t at) {
-    const std::size_t offset = nodes_.size() - 1;  // the subtree's root is there already
-    const auto moved = [&](Node node) {
-      if (node.left) node.left += offset, node.right += offset;
-      return node;
-    };
-    nodes_[at] = moved(subtree[0]);
-    for (std::size_t i = 1; i < subtree.size(); ++i) nodes_.push_back(moved(subtree[i]));
+    for (Open& next : small) open_.push_back(std::move(next));
+    parallel_tasks(std::exchange(open_, {}), n_threads_,
+                   [&](Open next, int thread, std::vector<Open>& open) {
+                     if (polls_ && thread == 0) request_.checkpoint();
+                     expand(std::move(next), 1, open);
+                   });
   }
 
   void grow_best_first() {
@@ -226,7 +204,7 @@ class TreeGrower {
       if (polls_) request_.checkpoint();
       const std::size_t node = driver.pop();
       const int n_threads = nodes_[node].n_rows() < kWorthThreads ? 1 : n_threads_;
-      expand(nodes_, {node, std::move(waiting[node])}, n_threads, open_);
+      expand({node, std::move(waiting[node])}, n_threads, open_);
     }
     for (Buffer<Cell>& cells : waiting) {
       if (cells.size()) pool_.give_back(std::move(cells));
@@ -241,13 +219,14 @@ class TreeGrower {
 
   /// Split a node: route its rows, build the histogram of the smaller child, get the larger one's
   /// as the difference, and search both, all three pass by pass while the bins are in the cache.
-  void expand(Nodes& nodes, Open parent, int n_threads, std::vector<Open>& open) {
-    settle_missing(nodes[parent.node]);
-    auto [left, right] = children_of(nodes[parent.node]);
+  void expand(Open parent, int n_threads, std::vector<Open>& open) {
+    Node node = node_at(parent.node);
+    settle_missing(node);
+    auto [left, right] = children_of(node);
     Buffer<Cell> small_cells;
     if (may_split(left) || may_split(right)) {
-      const BinSplit& split = nodes[parent.node].split;
-      left.end = right.begin = rows_.partition(left.begin, right.end, code_split(split), n_threads);
+      left.end = right.begin =
+          rows_.partition(left.begin, right.end, code_split(node.split), n_threads);
       left.has_rows = right.has_rows = true;
       const bool left_is_small = left.n_rows() <= right.n_rows();
       Node& small = left_is_small ? left : right;
@@ -257,22 +236,34 @@ class TreeGrower {
         search_children(small, large, small_cells.data(), parent.cells.data(), n_threads);
       }
     }
-    nodes[parent.node].left = nodes.size();
-    nodes[parent.node].right = nodes.size() + 1;
+    const std::size_t at = add_children(parent.node, node, left, right);
     const bool left_is_small = left.n_rows() <= right.n_rows();
     // Last in, first out: the smaller child goes first.
-    const auto keep = [&](const Node& child, std::size_t at, Buffer<Cell> cells) {
+    const auto keep = [&](const Node& child, std::size_t place, Buffer<Cell> cells) {
       if (child.split.feature != kLeaf) {
-        open.push_back({at, std::move(cells)});
+        open.push_back({place, std::move(cells)});
       } else if (cells.size()) {
         pool_.give_back(std::move(cells));
       }
     };
-    const std::size_t at = nodes.size();
-    nodes.push_back(left);
-    nodes.push_back(right);
     keep(left_is_small ? right : left, at + left_is_small, std::move(parent.cells));
     keep(left_is_small ? left : right, at + !left_is_small, std::move(small_cells));
+  }
+
+  Node node_at(std::size_t place) {
+    const std::lock_guard guard(nodes_lock_);
+    return nodes_[place];
+  }
+
+  /// Returns the place of the left child; the right one is next to it.
+  std::size_t add_children(std::size_t place, Node node, const Node& left, const Node& right) {
+    const std::lock_guard guard(nodes_lock_);
+    node.left = nodes_.size();
+    node.right = nodes_.size() + 1;
+    nodes_[place] = node;
+    nodes_.push_back(left);
+    nodes_.push_back(right);
+    return node.left;
   }
 
   void search_children(Node& small, Node& large, Cell* small_cells, Cell* large_cells,
@@ -533,7 +524,8 @@ class TreeGrower {
   int n_threads_;
   bool polls_ = true;
   double below_ = 0, above_ = 0;  // see survey_rows
-  Nodes nodes_;
+  std::vector<Node> nodes_;  // in any order: the tree is written in preorder
+  std::mutex nodes_lock_;
   std::vector<Open> open_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 namespace hardwood::grow {
@@ -27,9 +29,21 @@ void add(std::span<const typename Stat::Row> rows, std::size_t stride, const Pas
     const auto cell = row.cell();
     const bins::Code* code = codes + std::size_t{row.row} * stride;
     auto* side = cells + (kTwoSides && row.g < 0 ? kWidth * kCodes : 0);
+    if constexpr (kAdjacent && kWidth >= 8 && std::endian::native == std::endian::little) {
+      // Two loads for all codes: the processor has more room for shifts than for loads.
+      std::uint64_t first, last;
+      std::memcpy(&first, code, 8);
+      std::memcpy(&last, code + kWidth - 8, 8);
 #pragma GCC unroll 16
-    for (std::size_t j = 0; j < kWidth; ++j) {
-      side[j * kCodes + code[kAdjacent ? j : offset[j]]] += cell;
+      for (std::size_t j = 0; j < kWidth; ++j) {
+        const std::uint64_t word = j < 8 ? first >> (8 * j) : last >> (8 * (j + 8 - kWidth));
+        side[j * kCodes + (word & 0xff)] += cell;
+      }
+    } else {
+#pragma GCC unroll 16
+      for (std::size_t j = 0; j < kWidth; ++j) {
+        side[j * kCodes + code[kAdjacent ? j : offset[j]]] += cell;
+      }
     }
   };
   const std::size_t n_ahead = rows.size() > kAhead ? rows.size() - kAhead : 0;
