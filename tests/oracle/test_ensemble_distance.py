@@ -172,3 +172,28 @@ def test_a_box_that_a_better_example_narrows_to_one_point(seed, shape, norm, row
     other = hw.minimal_distance(trees, X, y, norm=norm, method="milp")
     assert ours.status[0] == "exact"
     np.testing.assert_allclose(ours.upper, other.upper, rtol=1e-6)
+
+
+def test_the_mixed_integer_program_keeps_the_optimum_in_the_norm_0():
+    # The solver's presolve lost it for one row in some seven thousand of trees like these.
+    rng = np.random.default_rng(831)
+    n_trees, n_nodes, n_features = 4, 15, 2
+    at = np.tile(np.arange(n_nodes), n_trees)
+    inner = at < n_nodes // 2
+    trees = hw.Trees(
+        np.where(inner, rng.integers(n_features, size=len(at)), -1),
+        np.where(inner, rng.integers(1, 10, size=len(at)) / 10, 0.0).astype(np.float32),
+        np.where(inner, 2 * at + 1, -1),
+        np.where(inner, 2 * at + 2, -1),
+        np.ones(len(at), dtype=bool),
+        rng.integers(-2, 3, size=(len(at), 1)) / 2,
+        np.arange(n_trees + 1) * n_nodes,
+        None,
+        base=[0.25],
+        n_features=n_features,
+    )
+    X = rng.random((3, n_features))[1:2]
+    y = trees.predict_class(X)
+    ours = hw.minimal_distance(trees, X, y, norm=0)
+    other = hw.minimal_distance(trees, X, y, norm=0, method="milp")
+    assert ours.upper[0] == ours.lower[0] == other.upper[0] == other.lower[0] == 1

@@ -259,7 +259,12 @@ class _Program:
             constraints=constraints,
             bounds=Bounds(self.low, self.high),
             integrality=whole,
-            options={"mip_rel_gap": 0.0} | ({"time_limit": seconds} if seconds < np.inf else {}),
+            options={
+                "mip_rel_gap": 0.0,
+                # Where all costs are 1, presolve (HiGHS 1.12) has been seen to lose the optimum.
+                "presolve": self.row.norm != 0,
+                **({"time_limit": seconds} if seconds < np.inf else {}),
+            },
         )
         if answer.status == 2:  # infeasible
             return np.inf, None
