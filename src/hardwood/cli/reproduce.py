@@ -37,7 +37,7 @@ def reproduce(
             raise ValueError(f"{key!r} is no table or figure; choose from {', '.join(known)}.")
     begin = time.perf_counter()
     if not quick:
-        typer.echo(_cost(wanted, out, only))
+        typer.echo(cost(wanted, out, only))
     for key in wanted:
         if key in TABLES:
             _make_table(read_table(key, quick), out, only)
@@ -46,7 +46,7 @@ def reproduce(
     typer.echo(f"{time.perf_counter() - begin:.0f} s; everything is in {out}")
 
 
-def _cost(wanted: list[str], out: Path, only: list[str] | None) -> str:
+def cost(wanted: list[str], out: Path, only: list[str] | None) -> str:
     """What is ahead, said before it begins."""
     minutes = sum(read_figure(key)["minutes"] for key in wanted if key in FIGURES)
     n_open = 0

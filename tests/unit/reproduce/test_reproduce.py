@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hardwood as hw
+from hardwood.cli.reproduce import cost
 from hardwood.datasets import Dataset
 from hardwood.reproduce import cells, figures, tables
 from hardwood.reproduce.settings import FIGURES, TABLES, Cell, Table, read_figure, read_table
@@ -97,9 +98,21 @@ def test_the_attacks_lie_at_or_above_the_exact_distance(small, tmp_path):
 def test_marks_and_words_of_a_cell():
     open_rows = {"inf": {"n": 5, "settled": 3, "lower": 0.1, "upper": 0.2}}
     assert tables._beside("inf", open_rows, 0.1) == (
-        ".200 (at least .100; 2 rows open) (paper .100: higher)"
+        ".200 (at least .100; 2 rows open) (paper .100: better)"
     )
     assert tables._beside("accuracy", {"accuracy": 0.95}, 0.955) == ".950 (paper .955: same)"
+    attack = {"n": 5, "mean": 0.1, "exact": 0.09, "error": None}  # better when it comes closer
+    assert tables._beside("cheng", {"cheng": attack}, 0.2) == ".100 (paper .200: better)"
+    assert tables._beside("cheng", {"cheng": attack}, 0.05) == ".100 (paper .050: worse)"
+    assert tables._beside_attack(open_rows["inf"], 0.3).endswith("open) (paper's attack .300)")
     never = {"inf": {"n": 5, "settled": 5, "lower": None, "upper": None}}
     assert tables._beside("inf", never, 0.3) == "never fooled"
     assert tables._beside("l1", never, None) == ""
+
+
+def test_the_cost_is_said_beforehand(tmp_path):
+    whole = cost(["table2", "toy"], tmp_path, None)
+    assert "12 models to measure and 1 figures to draw" in whole
+    assert "about 1 minutes on two cores" in whole
+    assert "hours" in cost([*TABLES, *FIGURES], tmp_path, None)
+    assert cost(["table3"], tmp_path, ["ionosphere"]).startswith("0 models to measure")
