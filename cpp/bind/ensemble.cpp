@@ -7,8 +7,8 @@ void bind_ensemble(nb::module_& module) {
   const auto derivatives = [&](const char* name, auto* loss, const char* doc) {
     module.def(
         name,
-        [loss](const Array1<float>& label, const Array2<float>& margin,
-               const Out2<float>& gradient, const Out2<float>& hessian, int n_threads) {
+        [loss](const Array1<float>& label, const Array2<float>& margin, const Out2<float>& gradient,
+               const Out2<float>& hessian, int n_threads) {
           const nb::gil_scoped_release release;
           loss(span(label), matrix(margin), {matrix(gradient), matrix(hessian)}, n_threads);
         },

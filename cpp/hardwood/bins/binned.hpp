@@ -113,8 +113,8 @@ class Binned {
   std::vector<Code> usual_;
   std::vector<std::size_t> place_;
   std::vector<Buffer<std::uint64_t>> busy_;  // a block
-  Buffer<Code> codes_;    // block after block, inside row after row
-  Buffer<Code> columns_;  // column after column
+  Buffer<Code> codes_;                       // block after block, inside row after row
+  Buffer<Code> columns_;                     // column after column
 };
 
 }  // namespace hardwood::bins

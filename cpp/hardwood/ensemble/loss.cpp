@@ -32,8 +32,10 @@ void check(std::span<const float> label, Matrix<const float> margin, const Deriv
 }
 
 /// No two of these arrays overlap, which lets the compiler take several rows at a time.
-[[gnu::always_inline]] inline void logistic_block(std::size_t n, const float* __restrict label, const float* __restrict margin,
-                    float* __restrict gradient, float* __restrict hessian) {
+[[gnu::always_inline]] inline void logistic_block(std::size_t n, const float* __restrict label,
+                                                  const float* __restrict margin,
+                                                  float* __restrict gradient,
+                                                  float* __restrict hessian) {
   for (std::size_t i = 0; i < n; ++i) {
     const float probability = 1.0f / (1.0f + exponential(-margin[i]));
     const float product = probability * (1.0f - probability);

@@ -524,7 +524,7 @@ class TreeGrower {
   int n_threads_;
   bool polls_ = true;
   double below_ = 0, above_ = 0;  // see survey_rows
-  std::vector<Node> nodes_;  // in any order: the tree is written in preorder
+  std::vector<Node> nodes_;       // in any order: the tree is written in preorder
   std::mutex nodes_lock_;
   std::vector<Open> open_;
 };

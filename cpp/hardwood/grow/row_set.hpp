@@ -16,8 +16,8 @@ namespace hardwood::grow {
 /// that either side of theirs is one comparison.
 struct CodeSplit {
   const bins::Code* column;  ///< of the feature
-  unsigned turn;   ///< 1 if missing values go left, else 0
-  unsigned below;  ///< turned codes below this go left
+  unsigned turn;             ///< 1 if missing values go left, else 0
+  unsigned below;            ///< turned codes below this go left
   unsigned mask;
 
   CodeSplit(const bins::Binned& binned, std::size_t feature, std::size_t bin, bool missing_left)
