@@ -27,9 +27,15 @@ def test_no_attack_beats_the_exact_distance(key):
                 assert found["exact"] <= found["mean"] + 1e-9, path.name
 
 
-def test_robust_models_are_farther_from_being_fooled():
-    for path in (RESULTS / "table3").glob("*-paper.json"):
-        natural = path.with_name(path.name.replace("-paper", "-natural"))
-        if natural.exists():
-            both = [json.loads(p.read_text())["answer"]["inf"] for p in (path, natural)]
-            assert both[0]["lower"] > both[1]["upper"], path.name
+@pytest.mark.parametrize("key", ["table3", "forest"])
+def test_robust_models_are_farther_from_being_fooled(key):
+    pairs = [
+        (path, path.with_name(path.name.replace("-paper", "-natural")))
+        for path in (RESULTS / key).glob("*-paper.json")
+    ]
+    assert len(pairs) == len(read_table(key).sets)
+    for pair in pairs:
+        robust, natural = (json.loads(path.read_text())["answer"] for path in pair)
+        for norm in {"inf", "l1", "l2"} & robust.keys():
+            assert robust[norm]["lower"] > natural[norm]["upper"], (pair[0].name, norm)
+        assert robust["cheng"]["mean"] > natural["cheng"]["mean"], pair[0].name

@@ -158,7 +158,7 @@ class Booster:
     def step(self) -> None:
         """Add one round."""
         n_threads = self.rules.n_threads
-        gradient, hessian = self._derivatives = self.loss.derivatives(
+        gradient, hessian = self._derivatives = self.loss.derivatives_again(
             self.y, self.margin, self._derivatives, n_threads
         )
         n_rounds = self.model.n_rounds

@@ -56,17 +56,14 @@ class Loss(ABC):
         return np.broadcast_to(given, self.n_outputs).astype(np.float64)
 
     @abstractmethod
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
-        """First and second derivative by the margin, of its shape; the second one is positive.
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+        """First and second derivative by the margin, of its shape; the second one is positive."""
 
-        The arrays of `out` may be overwritten and returned, which saves fetching memory.
-        """
+    def derivatives_again(
+        self, y: Float32Array, margin: Float32Array, before: Derivatives | None, n_threads: int
+    ) -> Derivatives:
+        """The derivatives of a next round; those of the round before may be overwritten."""
+        return self.derivatives(y, margin)
 
     @abstractmethod
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
@@ -79,10 +76,6 @@ class Loss(ABC):
     def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
         """The best value of a leaf from what its rows still lack; only if `refits_leaves`."""
         raise NotImplementedError
-
-
-def _empty(margin: Float32Array) -> Derivatives:
-    return np.empty_like(margin), np.empty_like(margin)
 
 
 def inverse_link(link: Link, margin: FloatArray) -> FloatArray:
@@ -110,10 +103,27 @@ def softmax(margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return probability
 
 
-class BinaryLogistic(Loss):
+class _CoreLoss(Loss):
+    """A loss whose derivatives the core writes down."""
+
+    _write: Callable[..., None]
+
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+        return self.derivatives_again(y, margin, None, n_threads=1)
+
+    def derivatives_again(
+        self, y: Float32Array, margin: Float32Array, before: Derivatives | None, n_threads: int
+    ) -> Derivatives:
+        out = before or (np.empty_like(margin), np.empty_like(margin))
+        self._write(y, margin, *out, n_threads=n_threads)
+        return out
+
+
+class BinaryLogistic(_CoreLoss):
     """Log loss of two classes."""
 
     link: Link = "logistic"
+    _write = staticmethod(_core.logistic_derivatives)
 
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         return self.base_of(np.average(y, weights=weight))
@@ -130,25 +140,15 @@ class BinaryLogistic(Loss):
         base: FloatArray = -np.log(one / probability - one).astype(np.float64)
         return base + 0.0  # not -0.0
 
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
-        gradient, hessian = out or _empty(margin)
-        _core.logistic_derivatives(y, margin, gradient, hessian, n_threads=n_threads)
-        return gradient, hessian
-
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         return np.logaddexp(np.float32(0), np.where(y > 0, -margin[:, 0], margin[:, 0]))
 
 
-class Softmax(Loss):
+class Softmax(_CoreLoss):
     """Log loss of many classes."""
 
     link: Link = "softmax"
+    _write = staticmethod(_core.softmax_derivatives)
 
     def __init__(self, n_classes: int) -> None:
         self.n_outputs = n_classes
@@ -156,17 +156,6 @@ class Softmax(Loss):
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         logs = np.log(np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs))
         return self.base_of(logs - logs.mean())
-
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
-        gradient, hessian = out or _empty(margin)
-        _core.softmax_derivatives(y, margin, gradient, hessian, n_threads=n_threads)
-        return gradient, hessian
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         own = margin[np.arange(len(y)), y.astype(np.intp)]
@@ -180,13 +169,7 @@ class SquaredError(Loss):
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         return self.base_of(np.average(y.astype(np.float64), weights=weight))
 
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         return margin - y[:, None], np.ones_like(margin)
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
@@ -202,13 +185,7 @@ class Huber(Loss):
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         return self.base_of(_weighted_quantile(y, weight, 0.5))
 
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         error: Float32Array = margin - y[:, None]
         square = self.slope * self.slope
         root = np.sqrt(np.float32(1) + error * error / square)
@@ -251,13 +228,7 @@ class Poisson(Loss):
             )
         return np.log(mean).astype(np.float64)
 
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         gradient = np.exp(margin)
         gradient -= y[:, None]
         return gradient, np.exp(margin + np.float32(0.7))
@@ -278,13 +249,7 @@ class Quantile(Loss):
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         return self.base_of(_weighted_quantile(y, weight, self.quantile))
 
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         above = margin >= y[:, None]
         gradient = np.where(above, np.float32(1 - self.quantile), np.float32(-self.quantile))
         return gradient, np.ones_like(margin)
@@ -311,13 +276,7 @@ class Custom(Loss):
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
         return np.zeros(self.n_outputs)
 
-    def derivatives(
-        self,
-        y: Float32Array,
-        margin: Float32Array,
-        out: Derivatives | None = None,
-        n_threads: int = 1,
-    ) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         shown = margin[:, 0] if self.n_outputs == 1 else margin
         given = self.function(y, shown.copy())
         if not isinstance(given, tuple) or len(given) != 2:
