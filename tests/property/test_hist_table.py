@@ -93,6 +93,45 @@ def test_rows_that_are_passed_over_change_nothing(inner, min_samples_leaf, n_fea
     )
 
 
+@pytest.mark.parametrize("inner", ["paper", "exact"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 5])  # with 5, rows are counted
+@pytest.mark.parametrize("n_features", [D, 13])
+def test_features_that_share_a_column_change_nothing(inner, min_samples_leaf, n_features):
+    # Features of few values share columns of codes in large tables, not in small ones.
+    rng = np.random.default_rng(20)
+    n_values = np.array([2, 2, 2, 3, 3, 1, 7, 200, 2, 30])[np.arange(D) % 10]
+    X = rng.integers(0, n_values, (N, D)) / 2.0
+    X[:, 8] *= rng.random(N) < 0.05
+    X[rng.random(N) < 0.1, 3] = np.nan
+    X[rng.random(N) < 0.9, 4] = np.nan
+    g = (X[:, :1] - 2 * X[:, 1:2] * X[:, 6:7] + X[:, 7:8] / 50).astype(np.float32)
+    g += rng.normal(size=(N, 1)).astype(np.float32) + np.where(np.isnan(X[:, 3:4]), 1, 0)
+    h = rng.uniform(0.2, 1, (N, 1)).astype(np.float32)
+    n_times = 22
+    rows = np.zeros(n_times * N, dtype=np.uint8)
+    rows[:N] = np.arange(N) % 3 > 0
+    features = np.sort(rng.permutation(D)[:n_features]).astype(np.int32)
+    rules = NewtonRules(inner=inner, max_depth=6, min_samples_leaf=min_samples_leaf)
+    reach = Threat(0.2).reach(D)
+    alone = HistTable(X, reach)
+    [tree], leaf = alone.grow(g, h, rows=rows[:N], features=features, rules=rules)
+    assert (tree.feature >= 0).sum() > 5
+    table = HistTable(np.tile(X, (n_times, 1)), reach)
+    assert all(np.array_equal(alone.edges(f), table.edges(f)) for f in range(D))
+    [other], other_leaf = table.grow(
+        np.tile(g, (n_times, 1)),
+        np.tile(h, (n_times, 1)),
+        rows=rows,
+        features=features,
+        rules=rules,
+    )
+    assert same(
+        ([getattr(tree, name) for name in tree.__dataclass_fields__], leaf),
+        ([getattr(other, name) for name in other.__dataclass_fields__], other_leaf[:N]),
+    )
+    assert np.array_equal(np.tile(other_leaf[:N], (n_times, 1)), other_leaf)
+
+
 def test_sparse_input_in_any_order_is_left_as_it_is():
     X, g, h = data(11, 0.8)
     table = sparse.csr_matrix(X)

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -12,6 +10,7 @@
 #include <string>
 
 #include "hardwood/bins/edges.hpp"
+#include "hardwood/bins/sample.hpp"
 #include "hardwood/bins/search.hpp"
 #include "hardwood/box.hpp"
 #include "hardwood/parallel.hpp"
@@ -23,29 +22,8 @@ constexpr std::size_t kSample = 200'000;        // rows whose quantiles stand fo
 constexpr std::size_t kSampleValues = 1 << 22;  // held in memory at a time
 constexpr std::size_t kTile = 512;              // rows read together
 constexpr std::size_t kTileWidth = 64;  // features read together: rows are far from each other
-constexpr std::size_t kArranged = 512;  // rows that tell which features go together, one tile
-constexpr std::size_t kLook = 128;      // features among which the next one of a block is chosen
-constexpr std::size_t kMaxWidth = 16;
 constexpr BinRange kEmpty{std::numeric_limits<double>::infinity(),
                           -std::numeric_limits<double>::infinity()};
-
-std::size_t scramble(std::size_t i) {
-  std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  return static_cast<std::size_t>(z ^ (z >> 31));
-}
-
-/// As many rows as wanted, increasing: one of every stretch of the table, not always the same one,
-/// since data may be periodic.
-std::vector<std::uint32_t> sample_rows(std::size_t n_rows, std::size_t n_sampled) {
-  n_sampled = std::min(n_rows, n_sampled);
-  std::vector<std::uint32_t> rows(n_sampled);
-  for (std::size_t i = 0; i < n_sampled; ++i) {
-    const std::size_t begin = i * n_rows / n_sampled, end = (i + 1) * n_rows / n_sampled;
-    rows[i] = static_cast<std::uint32_t>(begin + scramble(i) % (end - begin));
-  }
-  return rows;
-}
 
 /// Values of one feature in the rows of a tile, without (most) zeros.
 template <class X>
@@ -236,26 +214,18 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
                int n_threads)
     : n_rows_(table.n_rows()),
       n_codes_(max_bins <= 64 ? 64 : 256),
-      // As even as possible: 28 features are two blocks of 14, not one of 16 and one of 12.
-      width_([](std::size_t n) {
-        const std::size_t n_blocks = (n + kMaxWidth - 1) / kMaxWidth;
-        return n_blocks ? (n + n_blocks - 1) / n_blocks : 1;
-      }(table.n_features())),
       edges_(table.n_features()),
       ranges_(table.n_features() * n_codes_, kEmpty),
       has_missing_(table.n_features()),
-      usual_(table.n_features()),
-      place_(table.n_features()),
-      busy_(n_blocks()) {
+      usual_(table.n_features()) {
   if (max_bins < 2 || max_bins > 256) {
     throw std::invalid_argument(
         "max_bins must be from 2 to 256, got max_bins=" + std::to_string(max_bins) + ".");
   }
   choose_all_edges(table, reach, max_bins, n_threads);
-  arrange(table, n_threads);
-  codes_ = Buffer<Code>(n_blocks() * width_ * n_rows_);
   columns_ = Buffer<Code>(n_features() * n_rows_);
   encode(table, n_threads);
+  blocks_ = Blocks({columns_.data(), n_rows_, n_codes_, present_codes(), usual_}, n_threads);
 }
 
 template <class Table>
@@ -303,59 +273,10 @@ void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
 }
 
 template <class Table>
-void Binned::arrange(const Table& table, int n_threads) {
-  using X = decltype(value_type(table));
-  const std::size_t n = n_features();
-  std::iota(place_.begin(), place_.end(), 0);
-  const std::vector<std::uint32_t> rows = sample_rows(n_rows_, kArranged);
-  if (rows.empty()) return;
-  // Which rows of the sample have an unusual code.
-  using Rows = std::bitset<kArranged>;
-  std::vector<Rows> unusual(n);
-  parallel_blocks(n, kTileWidth, n_threads, [&](std::size_t first, std::size_t last, int) {
-    const auto tile = std::make_unique<Tile<X>>();
-    read_tile(table, first, last, rows, starts_of(table, rows).data(), *tile);
-    std::array<Code, kTile> code;
-    for (std::size_t f = first; f < last; ++f) {
-      const TileColumn<X>& column = (*tile)[f - first];
-      const Encoder<X> encoder(edges_[f], missing_code());
-      encoder.encode(column, code.data());
-      if (encoder.zero() != usual_[f]) unusual[f].set();
-      for (std::size_t i = 0; i < column.n; ++i) unusual[f][column.at[i]] = code[i] != usual_[f];
-    }
-  });
-  // Blocks are filled one after the other, each time with the feature that has the fewest unusual
-  // rows that the block has not yet. The busiest blocks come first: their features often make the
-  // best splits, and with these known the others are searched faster.
-  std::vector<std::size_t> features(n), place(n);
-  std::iota(features.begin(), features.end(), 0);
-  std::ranges::stable_sort(features, {}, [&](std::size_t f) { return unusual[f].count(); });
-  std::size_t n_quiet_blocks = 0;
-  for (std::size_t b = n_blocks(); b-- > 0;) {
-    Rows busy;
-    for (std::size_t p = b * width_; p < std::min((b + 1) * width_, n); ++p) {
-      const auto end =
-          features.begin() + static_cast<std::ptrdiff_t>(std::min(features.size(), kLook));
-      const auto next = std::ranges::min_element(
-          features.begin(), end, {}, [&](std::size_t f) { return (unusual[f] & ~busy).count(); });
-      busy |= unusual[*next];
-      place[*next] = p;
-      features.erase(next);
-    }
-    if (busy.count() * 4 > rows.size() * 3) continue;
-    busy_[b] = Buffer<std::uint64_t>((n_rows_ + 63) / 64);
-    ++n_quiet_blocks;
-  }
-  if (n_quiet_blocks > 0) place_ = std::move(place);
-}
-
-template <class Table>
 void Binned::encode(const Table& table, int n_threads) {
   using X = decltype(value_type(table));
   std::vector<Encoder<X>> encoders;
   for (const auto& edges : edges_) encoders.emplace_back(edges, missing_code());
-  std::vector<Code> usual(n_blocks() * width_);  // the codes of rows that are not busy
-  for (std::size_t f = 0; f < n_features(); ++f) usual[place_[f]] = usual_[f];
   struct Workspace {
     Tile<X> tile;
     std::array<std::uint32_t, kTile> rows;
@@ -377,10 +298,6 @@ void Binned::encode(const Table& table, int n_threads) {
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(begin));
     const std::span<const std::uint32_t> some(rows.data(), n);
     std::vector<std::size_t> next = starts_of(table, some);
-    for (std::size_t unused = n_features(); unused < n_blocks() * width_; ++unused) {
-      Code* out = codes_.data() + offset(unused) + begin * width_;
-      for (std::size_t i = 0; i < n; ++i) out[i * width_] = 0;
-    }
     for (std::size_t first = 0; first < n_features(); first += kTileWidth) {
       const std::size_t last = std::min(first + kTileWidth, n_features());
       read_tile(table, first, last, some, next.data(), tile);
@@ -390,8 +307,7 @@ void Binned::encode(const Table& table, int n_threads) {
         encoders[f].encode(column, code.data());
         X* low = smallest.data() + f * n_codes_;
         X* high = largest.data() + f * n_codes_;
-        Code* out = codes_.data() + offset(place_[f]) + begin * width_;
-        Code* out_column = columns_.data() + f * n_rows_ + begin;
+        Code* out = columns_.data() + f * n_rows_ + begin;
         for (std::size_t i = 0; i < column.n; ++i) {
           const X x = column.x[i];
           const Code k = code[i];
@@ -400,29 +316,16 @@ void Binned::encode(const Table& table, int n_threads) {
           saw_missing[f] |= x != x;
         }
         if (column.n == n) {
-          std::copy_n(code.begin(), n, out_column);
+          std::copy_n(code.begin(), n, out);
         } else {
-          std::fill_n(out_column, n, encoders[f].zero());
-          for (std::size_t i = 0; i < column.n; ++i) out_column[column.at[i]] = code[i];
+          std::fill_n(out, n, encoders[f].zero());
+          for (std::size_t i = 0; i < column.n; ++i) out[column.at[i]] = code[i];
         }
-        for (std::size_t i = 0; i < n; ++i) out[i * width_] = out_column[i];
         if (column.n < n) {
           const Code k = encoders[f].zero();
           low[k] = std::min(low[k], X{0});
           high[k] = std::max(high[k], X{0});
         }
-      }
-    }
-    for (std::size_t b = 0; b < n_blocks(); ++b) {
-      if (!busy_[b].size()) continue;
-      const Code* codes = codes_.data() + (b * n_rows_ + begin) * width_;
-      for (std::size_t word = 0; word * 64 < n; ++word) {
-        std::uint64_t bits = 0;
-        for (std::size_t i = word * 64; i < std::min(n, word * 64 + 64); ++i) {
-          const bool busy = std::memcmp(codes + i * width_, usual.data() + b * width_, width_) != 0;
-          bits |= std::uint64_t{busy} << (i % 64);
-        }
-        busy_[b][begin / 64 + word] = bits;
       }
     }
   });
@@ -435,6 +338,17 @@ void Binned::encode(const Table& table, int n_threads) {
     }
     for (std::size_t f = 0; f < n_features(); ++f) has_missing_[f] |= workspace->saw_missing[f];
   }
+}
+
+std::vector<std::vector<Code>> Binned::present_codes() const {
+  std::vector<std::vector<Code>> present(n_features());
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    for (std::size_t code = 0; code < n_codes_; ++code) {
+      const bool missing = has_missing(f) && code == missing_code();
+      if (missing || !range(f, code).empty()) present[f].push_back(static_cast<Code>(code));
+    }
+  }
+  return present;
 }
 
 template Binned::Binned(const DenseTable<float>&, std::span<const Reach>, std::size_t, int);

@@ -4,13 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "hardwood/bins/blocks.hpp"
 #include "hardwood/buffer.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::bins {
-
-using Code = std::uint8_t;
 
 /// A dense table, row after row.
 template <class X>
@@ -44,14 +43,7 @@ struct BinRange {
 };
 
 /// A table in which every value is replaced by the number of its bin, made once and read by every
-/// tree.
-///
-/// Codes lie in blocks of up to sixteen features, inside a block row after row: the histograms of
-/// a block fit the first-level cache, and a row of a block is one or two loads.
-///
-/// Where most values of many features are the same, as the zeros of images, features that leave
-/// their usual code in the same rows share a block. The other rows of such a block all have the
-/// same codes, and who counts codes can pass over them.
+/// tree: column after column for who routes rows, in blocks for who counts codes.
 class Binned {
  public:
   template <class Table>
@@ -72,49 +64,29 @@ class Binned {
     return ranges_[feature * n_codes_ + bin];
   }
 
-  std::size_t width() const { return width_; }  ///< features a block, the last may have fewer
-  std::size_t n_blocks() const { return (n_features() + width_ - 1) / width_; }
-  /// A feature is column place % width() of block place / width().
-  std::size_t place(std::size_t feature) const { return place_[feature]; }
-  /// The codes of row i, from this feature on, are in_block(feature)[i * width()].
-  const Code* in_block(std::size_t feature) const {
-    return codes_.data() + offset(place_[feature]);
-  }
   /// The code of row i is column(feature)[i].
   const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }
 
   /// The most frequent code of a feature.
   Code usual_code(std::size_t feature) const { return usual_[feature]; }
-  /// One bit a row, 64 rows a word: has it an unusual code in this block? Null if most rows have.
-  const std::uint64_t* busy(std::size_t b) const {
-    return busy_[b].size() ? busy_[b].data() : nullptr;
-  }
+  const Blocks& blocks() const { return blocks_; }
 
  private:
   template <class Table>
   void choose_all_edges(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
                         int n_threads);
   template <class Table>
-  void arrange(const Table& table, int n_threads);
-  template <class Table>
   void encode(const Table& table, int n_threads);
-
-  /// Of row 0 of a column.
-  std::size_t offset(std::size_t place) const {
-    return place / width_ * n_rows_ * width_ + place % width_;
-  }
+  std::vector<std::vector<Code>> present_codes() const;
 
   std::size_t n_rows_;
   std::size_t n_codes_;
-  std::size_t width_;
   std::vector<std::vector<float>> edges_;
   std::vector<BinRange> ranges_;  // n_features x n_codes
   std::vector<std::uint8_t> has_missing_;
   std::vector<Code> usual_;
-  std::vector<std::size_t> place_;
-  std::vector<Buffer<std::uint64_t>> busy_;  // a block
-  Buffer<Code> codes_;                       // block after block, inside row after row
-  Buffer<Code> columns_;                     // column after column
+  Buffer<Code> columns_;  // column after column
+  Blocks blocks_;
 };
 
 }  // namespace hardwood::bins

@@ -1,11 +1,15 @@
 #include "hardwood/grow/fixed_point.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "hardwood/parallel.hpp"
+#include "hardwood/simd.hpp"
 
 namespace hardwood::grow {
 namespace {
@@ -21,12 +25,81 @@ constexpr std::size_t kSmall = 1 << 13;
 struct Extent {
   double sum = 0;
   double largest = 0;
+};
 
-  void add(const Extent& other) {
-    sum += other.sum;
-    largest = std::max(largest, other.largest);
+/// How large gradients and hessians are. A sum that is not finite tells that one of them is not.
+struct Extents {
+  Extent g, h;  // of absolute gradients, of hessians
+  double least_h = 0;
+
+  void add(const Extents& other) {
+    g.sum += other.g.sum;
+    h.sum += other.h.sum;
+    g.largest = std::max(g.largest, other.g.largest);
+    h.largest = std::max(h.largest, other.h.largest);
+    least_h = std::min(least_h, other.least_h);
   }
 };
+
+/// Several sums at once, so that no addition waits for the one before; the same sums with every
+/// instruction set.
+[[gnu::always_inline]] inline Extents extents_of(std::size_t n, const float* g, const float* h) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> g_sum{}, h_sum{};
+  std::array<float, kLanes> g_largest{}, h_largest{}, h_least{};
+  const auto add = [&](std::size_t i, std::size_t lane) {
+    const float size = std::abs(g[i]);
+    g_sum[lane] += double{size};
+    h_sum[lane] += double{h[i]};
+    g_largest[lane] = size > g_largest[lane] ? size : g_largest[lane];
+    h_largest[lane] = h[i] > h_largest[lane] ? h[i] : h_largest[lane];
+    h_least[lane] = h[i] < h_least[lane] ? h[i] : h_least[lane];
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
+  }
+  for (std::size_t lane = 0; i < n; ++i, ++lane) add(i, lane);
+  Extents all;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    all.add({{g_sum[lane], double{g_largest[lane]}},
+             {h_sum[lane], double{h_largest[lane]}},
+             double{h_least[lane]}});
+  }
+  return all;
+}
+
+#if HARDWOOD_X86
+[[gnu::target("avx2")]] Extents extents_avx2(std::size_t n, const float* g, const float* h) {
+  return extents_of(n, g, h);
+}
+#endif
+
+Extents extents_plain(std::size_t n, const float* g, const float* h) { return extents_of(n, g, h); }
+
+/// Of some of the rows that count.
+Extents extents_of(const GradientColumn& gradients, RowList rows, std::size_t begin,
+                   std::size_t end) {
+  auto* extents = extents_plain;
+#if HARDWOOD_X86
+  if (has_avx2()) extents = extents_avx2;
+#endif
+  if (rows.empty() && gradients.stride == 1 && !gradients.weight) {
+    return extents(end - begin, gradients.g + begin, gradients.h + begin);
+  }
+  std::array<float, 512> g, h;
+  Extents all;
+  for (; begin < end; begin += std::min(g.size(), end - begin)) {
+    const std::size_t n = std::min(g.size(), end - begin);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t row = rows.empty() ? begin + i : rows[begin + i];
+      g[i] = gradients.gradient<float>(row);
+      h[i] = gradients.hessian<float>(row);
+    }
+    all.add(extents(n, g.data(), h.data()));
+  }
+  return all;
+}
 
 /// The finest power of two with every number below `max_one` and the sum of `n` below `max_sum`,
 /// each of them rounded up.
@@ -47,31 +120,95 @@ inline float dither(std::uint32_t row, std::uint32_t seed) {
   return static_cast<float>((z >> 24) * 2 + 1) * 0x1p-9f;
 }
 
-void quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, std::uint32_t g_seed,
-              std::uint32_t h_seed, std::size_t begin, std::size_t end, Packed::Row* out) {
+/// Where the dithering of a tree starts.
+struct Seeds {
+  std::uint32_t g, h;
+
+  explicit Seeds(std::uint64_t seed)
+      : g(static_cast<std::uint32_t>(seed * 0x9e3779b97f4a7c15u >> 32)), h(g * 31 + 7) {}
+};
+
+/// Rounding down is cutting off the fraction of what was shifted to be positive.
+constexpr std::int32_t kShift = 32768;
+
+GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, Seeds seeds,
+                 std::size_t begin, std::size_t end, Packed::Row* out) {
   const float g_scale = std::ldexp(1.0f, grid.g_bits), h_scale = std::ldexp(1.0f, grid.h_bits);
+  GridSum sum;
   for (std::size_t i = begin; i < end; ++i) {
     const auto row = rows.empty() ? static_cast<std::uint32_t>(i) : rows[i];
-    // Shifted to be positive, where cutting off the fraction is rounding down.
-    const float g = gradients.gradient<float>(row) * g_scale + 32768.0f + dither(row, g_seed);
-    const float h = gradients.hessian<float>(row) * h_scale + dither(row, h_seed);
-    out[i] = {row, static_cast<std::int16_t>(static_cast<std::int32_t>(g) - 32768),
+    const float g = gradients.gradient<float>(row) * g_scale + float{kShift} + dither(row, seeds.g);
+    const float h = gradients.hessian<float>(row) * h_scale + dither(row, seeds.h);
+    out[i] = {row, static_cast<std::int16_t>(static_cast<std::int32_t>(g) - kShift),
               static_cast<std::uint16_t>(static_cast<std::int32_t>(h))};
+    sum += {out[i].g, out[i].h, 1};
   }
+  return sum;
 }
 
-void quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, std::uint32_t g_seed,
-              std::uint32_t h_seed, std::size_t begin, std::size_t end, Wide::Row* out) {
+GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, Seeds seeds,
+                 std::size_t begin, std::size_t end, Wide::Row* out) {
+  GridSum sum;
   for (std::size_t i = begin; i < end; ++i) {
     const auto row = rows.empty() ? static_cast<std::uint32_t>(i) : rows[i];
     const auto on_grid = [row](double x, int bits, std::uint32_t seed) {
       return static_cast<std::int64_t>(
           std::floor(std::ldexp(x, bits) + static_cast<double>(dither(row, seed))));
     };
-    out[i] = {row, on_grid(gradients.gradient<double>(row), grid.g_bits, g_seed),
-              on_grid(gradients.hessian<double>(row), grid.h_bits, h_seed)};
+    out[i] = {row, on_grid(gradients.gradient<double>(row), grid.g_bits, seeds.g),
+              on_grid(gradients.hessian<double>(row), grid.h_bits, seeds.h)};
+    sum += {out[i].g, out[i].h, 1};
   }
+  return sum;
 }
+
+#if HARDWOOD_X86
+[[gnu::target("avx2")]] inline __m256 dither_avx2(__m256i row, std::uint32_t seed) {
+  const auto times = [](__m256i a, std::uint32_t b) __attribute__((target("avx2"))) {
+    return _mm256_mullo_epi32(a, _mm256_set1_epi32(static_cast<int>(b)));
+  };
+  __m256i z = _mm256_add_epi32(times(row, 0x9e3779b9u), _mm256_set1_epi32(static_cast<int>(seed)));
+  z = times(_mm256_xor_si256(z, _mm256_srli_epi32(z, 15)), 0x85ebca6bu);
+  z = _mm256_xor_si256(z, _mm256_srli_epi32(z, 13));
+  const __m256i odd = _mm256_or_si256(_mm256_srli_epi32(z, 23), _mm256_set1_epi32(1));
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(odd), _mm256_set1_ps(0x1p-9f));
+}
+
+/// Eight rows at a time, all rows of the table, neighbours in memory and without weights; how many
+/// are done. At most kBlock rows: their sums fit 32 bits.
+[[gnu::target("avx2")]] std::size_t quantise_avx2(const GradientColumn& gradients, const Grid& grid,
+                                                  Seeds seeds, std::size_t begin, std::size_t end,
+                                                  Packed::Row* out, GridSum& sum) {
+  const __m256 g_scale = _mm256_set1_ps(std::ldexp(1.0f, grid.g_bits));
+  const __m256 h_scale = _mm256_set1_ps(std::ldexp(1.0f, grid.h_bits));
+  const __m256i first_eight = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  __m256i g_sum = _mm256_setzero_si256(), h_sum = g_sum;
+  std::size_t i = begin;
+  for (; i + 8 <= end; i += 8) {
+    const __m256i row = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), first_eight);
+    __m256 g = _mm256_mul_ps(_mm256_loadu_ps(gradients.g + i), g_scale);
+    g = _mm256_add_ps(_mm256_add_ps(g, _mm256_set1_ps(kShift)), dither_avx2(row, seeds.g));
+    const __m256 h = _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(gradients.h + i), h_scale),
+                                   dither_avx2(row, seeds.h));
+    const __m256i g_int = _mm256_sub_epi32(_mm256_cvttps_epi32(g), _mm256_set1_epi32(kShift));
+    const __m256i h_int = _mm256_cvttps_epi32(h);
+    g_sum = _mm256_add_epi32(g_sum, g_int);
+    h_sum = _mm256_add_epi32(h_sum, h_int);
+    const __m256i both = _mm256_or_si256(_mm256_and_si256(g_int, _mm256_set1_epi32(0xffff)),
+                                         _mm256_slli_epi32(h_int, 16));
+    const __m256i low = _mm256_unpacklo_epi32(row, both), high = _mm256_unpackhi_epi32(row, both);
+    auto* const to = reinterpret_cast<__m256i*>(out + i);
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+  }
+  alignas(32) std::array<std::int32_t, 8> g_lanes, h_lanes;
+  _mm256_store_si256(reinterpret_cast<__m256i*>(g_lanes.data()), g_sum);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(h_lanes.data()), h_sum);
+  for (std::size_t k = 0; k < 8; ++k) sum += {g_lanes[k], h_lanes[k], 0};
+  sum.n += static_cast<std::int64_t>(i - begin);
+  return i - begin;
+}
+#endif
 
 template <class Stat>
 Grid grid_for(const Extent& g, const Extent& h, std::size_t n) {
@@ -83,31 +220,16 @@ Grid grid_for(const Extent& g, const Extent& h, std::size_t n) {
 
 Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads) {
   const std::size_t n = rows.empty() ? gradients.n_rows : rows.size();
-  struct Part {
-    Extent g, h;
-    bool bad_g = false, bad_h = false;
-  };
-  std::vector<Part> parts((n + kBlock - 1) / kBlock);
+  std::vector<Extents> parts((n + kBlock - 1) / kBlock);
   parallel_blocks(n, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
-    Part& part = parts[begin / kBlock];
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t row = rows.empty() ? i : rows[i];
-      const float g = std::abs(gradients.gradient<float>(row)), h = gradients.hessian<float>(row);
-      part.bad_g |= !std::isfinite(g);
-      part.bad_h |= !(h >= 0 && std::isfinite(h));
-      part.g.add({g, g});
-      part.h.add({h, h});
-    }
+    parts[begin / kBlock] = extents_of(gradients, rows, begin, end);
   });
-  Part all;
-  for (const Part& part : parts) {
-    all.g.add(part.g);
-    all.h.add(part.h);
-    all.bad_g |= part.bad_g;
-    all.bad_h |= part.bad_h;
+  Extents all;
+  for (const Extents& part : parts) all.add(part);
+  if (!std::isfinite(all.g.sum)) {
+    throw std::invalid_argument("gradient must be finite; the loss gave NaN or inf.");
   }
-  if (all.bad_g) throw std::invalid_argument("gradient must be finite; the loss gave NaN or inf.");
-  if (all.bad_h) {
+  if (!(all.least_h >= 0 && std::isfinite(all.h.sum))) {
     throw std::invalid_argument(
         "hessian must be finite and >= 0; the loss gave a negative number, NaN or inf.");
   }
@@ -121,19 +243,28 @@ Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n
 }
 
 template <class Stat>
-void put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
-                 std::uint64_t seed, typename Stat::Row* rows_out, int n_threads) {
+GridSum put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
+                    std::uint64_t seed, typename Stat::Row* rows_out, int n_threads) {
   const std::size_t n = rows.empty() ? gradients.n_rows : rows.size();
-  const auto g_seed = static_cast<std::uint32_t>(seed * 0x9e3779b97f4a7c15u >> 32);
-  const auto h_seed = g_seed * 31 + 7;
+  const Seeds seeds(seed);
+  std::vector<GridSum> sums((n + kBlock - 1) / kBlock);
   parallel_blocks(n, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
-    quantise(gradients, rows, grid, g_seed, h_seed, begin, end, rows_out);
+    GridSum& sum = sums[begin / kBlock];
+#if HARDWOOD_X86
+    if constexpr (std::is_same_v<Stat, Packed>) {
+      if (rows.empty() && gradients.stride == 1 && !gradients.weight && has_avx2()) {
+        begin += quantise_avx2(gradients, grid, seeds, begin, end, rows_out, sum);
+      }
+    }
+#endif
+    sum += quantise(gradients, rows, grid, seeds, begin, end, rows_out);
   });
+  return std::accumulate(sums.begin(), sums.end(), GridSum{});
 }
 
-template void put_on_grid<Packed>(const GradientColumn&, RowList, const Grid&, std::uint64_t,
-                                  Packed::Row*, int);
-template void put_on_grid<Wide>(const GradientColumn&, RowList, const Grid&, std::uint64_t,
-                                Wide::Row*, int);
+template GridSum put_on_grid<Packed>(const GradientColumn&, RowList, const Grid&, std::uint64_t,
+                                     Packed::Row*, int);
+template GridSum put_on_grid<Wide>(const GradientColumn&, RowList, const Grid&, std::uint64_t,
+                                   Wide::Row*, int);
 
 }  // namespace hardwood::grow

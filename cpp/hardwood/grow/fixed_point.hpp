@@ -111,9 +111,9 @@ using RowList = std::span<const std::uint32_t>;
 /// or a hessian is negative.
 Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads);
 
-/// Put gradients on the grid. `rows_out` has room for every row that counts.
+/// Put gradients on the grid; returns their sum. `rows_out` has room for every row that counts.
 template <class Stat>
-void put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
-                 std::uint64_t seed, typename Stat::Row* rows_out, int n_threads);
+GridSum put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
+                    std::uint64_t seed, typename Stat::Row* rows_out, int n_threads);
 
 }  // namespace hardwood::grow

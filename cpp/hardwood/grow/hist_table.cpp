@@ -1,6 +1,7 @@
 #include "hardwood/grow/hist_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -96,8 +97,10 @@ class TreeGrower {
     polls_ = polls;
     const std::size_t n = shared_.rows.empty() ? gradients.n_rows : shared_.rows.size();
     if (rows_.capacity() < n) rows_ = RowSet<Row>(n);
-    put_on_grid<Stat>(gradients, shared_.rows, grid_, seed, rows_.data(), n_threads_);
-    plant(n);
+    const GridSum total =
+        put_on_grid<Stat>(gradients, shared_.rows, grid_, seed, rows_.data(), n_threads_);
+    if (plan_.n_sides == 2) survey_ratios(n);
+    plant(n, total);
     if (rules_.max_leaf_nodes > 0) {
       grow_best_first();
     } else {
@@ -113,10 +116,10 @@ class TreeGrower {
     Buffer<Cell> cells;
   };
 
-  void plant(std::size_t n) {
+  void plant(std::size_t n, const GridSum& total) {
     Node root;
     root.end = n;
-    root.total = survey_rows(n);
+    root.total = total;
     Buffer<Cell> cells;
     if (may_split(root)) {
       cells = pool_.take(plan_.n_cells);
@@ -134,19 +137,15 @@ class TreeGrower {
     if (root.split.feature != kLeaf) open_.push_back({0, std::move(cells)});
   }
 
-  /// The sum of all rows; for the exact inner rule also the largest g / h below 0 and the smallest
-  /// one from 0 on.
-  GridSum survey_rows(std::size_t n) {
+  /// For the exact inner rule: the largest g / h below 0 and the smallest one from 0 on.
+  void survey_ratios(std::size_t n) {
     struct Part {
-      GridSum sum;
       double below = -std::numeric_limits<double>::infinity();
       double above = std::numeric_limits<double>::infinity();
     };
     std::vector<Part> parts((n + kBlock - 1) / kBlock);
     parallel_blocks(n, kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
       Part& part = parts[begin / kBlock];
-      for (const Row& row : rows_.range(begin, end)) part.sum += {row.g, row.h, 1};
-      if (plan_.n_sides == 1) return;
       for (const Row& row : rows_.range(begin, end)) {
         const Sums sums = grid_.real({row.g, row.h, 1});
         if (sums.h == 0) continue;  // its residual is g
@@ -155,15 +154,13 @@ class TreeGrower {
         if (row.g >= 0) part.above = std::min(part.above, ratio);
       }
     });
-    Part all;
+    const Part none;
+    below_ = none.below;
+    above_ = none.above;
     for (const Part& part : parts) {
-      all.sum += part.sum;
-      all.below = std::max(all.below, part.below);
-      all.above = std::min(all.above, part.above);
+      below_ = std::max(below_, part.below);
+      above_ = std::min(above_, part.above);
     }
-    below_ = all.below;
-    above_ = all.above;
-    return all.sum;
   }
 
   /// Large nodes are split by all threads together, the others by whoever is free. The smaller
@@ -367,22 +364,35 @@ class TreeGrower {
       add_rows<Stat>(searched.exceptions, plan_, pass, exceptions.data());
       exception_cells = exceptions.data() + (searched.exceptions.front().g < 0 ? side : 0);
     }
+    // Features that share a column are taken apart: a table each for cells, below and exceptions.
+    std::array<std::vector<Cell>, 3> apart;
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
       const auto feature = static_cast<std::size_t>(pass.feature[i]);
-      const std::size_t at = pass.column[i] * plan_.n_codes;
-      // One child gets none of the rows with the usual code.
-      GridSum usual = Stat::sum(cells[at + binned_.usual_code(feature)]);
-      if (plan_.n_sides == 2) usual += Stat::sum(cells[side + at + binned_.usual_code(feature)]);
-      const double most = grid_.real(searched.node.total - usual).h;
-      if (most < rules_.min_child_weight) continue;
-      const FeatureBins<Stat> bins{cells + at,
-                                   plan_.n_sides == 2 ? cells + side + at : nullptr,
-                                   exception_cells ? exception_cells + at : nullptr,
+      const auto of_feature = [&](const Cell* from, std::size_t table) {
+        if (!from) return from;
+        from += pass.column[i] * plan_.n_codes;
+        const std::span<const bins::Code> codes = binned_.blocks().shared(feature);
+        if (codes.empty()) return from;
+        apart[table].assign(plan_.n_codes, Cell{});
+        for (std::size_t code = 0; code < codes.size(); ++code) {
+          apart[table][codes[code]] += from[code];
+        }
+        return static_cast<const Cell*>(apart[table].data());
+      };
+      const FeatureBins<Stat> bins{of_feature(cells, 0),
+                                   of_feature(plan_.n_sides == 2 ? cells + side : nullptr, 1),
+                                   of_feature(exception_cells, 2),
                                    binned_.missing_code(),
                                    binned_.has_missing(feature),
                                    windows_[feature],
                                    pass.feature[i],
                                    request_.monotonic.empty() ? 0 : request_.monotonic[feature]};
+      // One child gets none of the rows with the usual code.
+      const bins::Code usual_code = binned_.usual_code(feature);
+      GridSum usual = Stat::sum(bins.cells[usual_code]);
+      if (bins.below) usual += Stat::sum(bins.below[usual_code]);
+      const double most = grid_.real(searched.node.total - usual).h;
+      if (most < rules_.min_child_weight) continue;
       search_bins<Stat>(bins, searched.node, request_.portable, best);
     }
   }
@@ -463,15 +473,22 @@ class TreeGrower {
       Task& task = tasks[t];
       const Node& node = nodes_[task.node];
       const auto rows = rows_.range(task.begin, task.end);
+      constexpr std::size_t kAhead = RowSet<Row>::kAhead;
+      const auto ask = [&](std::size_t i) { __builtin_prefetch(leaf + rows[i].row * stride, 1); };
       if (!node.left) {
-        for (const Row& row : rows) leaf[row.row * stride] = id_of[task.node];
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          if (i + kAhead < rows.size()) ask(i + kAhead);
+          leaf[rows[i].row * stride] = id_of[task.node];
+        }
         return;
       }
       const CodeSplit split = code_split(node.split);
       const NodeId left = id_of[node.left], right = id_of[node.right];
-      constexpr std::size_t kAhead = RowSet<Row>::kAhead;
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (i + kAhead < rows.size()) __builtin_prefetch(split.code(rows[i + kAhead].row));
+        if (i + kAhead < rows.size()) {
+          __builtin_prefetch(split.code(rows[i + kAhead].row));
+          ask(i + kAhead);
+        }
         const bool goes_left = split.goes_left(rows[i].row);
         leaf[rows[i].row * stride] = goes_left ? left : right;
         task.n_left += goes_left;
@@ -523,7 +540,7 @@ class TreeGrower {
   HistogramPool<Cell>& pool_;
   int n_threads_;
   bool polls_ = true;
-  double below_ = 0, above_ = 0;  // see survey_rows
+  double below_ = 0, above_ = 0;  // see survey_ratios
   std::vector<Node> nodes_;       // in any order: the tree is written in preorder
   std::mutex nodes_lock_;
   std::vector<Open> open_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace hardwood::grow {
@@ -12,7 +13,7 @@ namespace {
 // Columns a pass: 16 x 256 words are 32 kB. With two sides they spill into the second-level cache,
 // and twice as many passes would still be slower.
 constexpr std::size_t kMaxColumns = 16;
-constexpr std::size_t kAhead = 16;       // rows whose codes are asked for in advance
+constexpr std::size_t kAhead = 24;       // rows whose codes are asked for in advance
 constexpr std::size_t kWorthAsking = 8;  // columns for which it pays to leave rows out
 constexpr std::size_t kChunk = 512;      // rows that are gathered at a time
 constexpr std::size_t kFew = 32;         // busy rows that are subtracted faster than all cells
@@ -119,37 +120,40 @@ struct Gathered {
 
 HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature> features,
                              std::size_t n_sides_)
-    : n_sides(n_sides_), n_codes(binned.n_codes()), stride(binned.width()), n_cells(0) {
+    : n_sides(n_sides_), n_codes(binned.n_codes()), stride(binned.blocks().width()), n_cells(0) {
   std::vector<Feature> in_place(features.begin(), features.end());
+  const bins::Blocks& blocks = binned.blocks();
   const auto place = [&](Feature feature) {
-    return binned.place(static_cast<std::size_t>(feature));
+    return blocks.place(static_cast<std::size_t>(feature));
   };
   std::ranges::sort(in_place, {}, place);
   for (auto begin = in_place.begin(); begin != in_place.end();) {
-    const std::size_t block = place(*begin) / binned.width();
+    const std::size_t block = place(*begin) / blocks.width();
     const auto end = std::find_if(begin, in_place.end(), [&](Feature feature) {
-      return place(feature) / binned.width() != block;
+      return place(feature) / blocks.width() != block;
     });
     Pass pass;
     pass.feature.assign(begin, end);
     const std::size_t first = place(pass.feature.front());
     const std::size_t span = place(pass.feature.back()) - first + 1;
-    pass.codes = binned.in_block(static_cast<std::size_t>(pass.feature.front()));
+    pass.codes = blocks.codes(static_cast<std::size_t>(pass.feature.front()));
     pass.first_cell = n_cells;
-    // Neighbours are built faster than scattered columns, even with a few that nobody reads.
-    pass.adjacent = span * 3 <= pass.feature.size() * 4;
     for (const Feature feature : pass.feature) {
-      const std::size_t distance = place(feature) - first;
-      pass.column.push_back(pass.adjacent ? distance : pass.column.size());
-      if (!pass.adjacent) pass.offset.push_back(static_cast<std::uint8_t>(distance));
+      const auto distance = static_cast<std::uint8_t>(place(feature) - first);
+      if (pass.offset.empty() || pass.offset.back() != distance) pass.offset.push_back(distance);
+      pass.column.push_back(pass.offset.size() - 1);
     }
+    // Neighbours are built faster than scattered columns, even with a few that nobody reads.
+    pass.adjacent = span * 3 <= pass.offset.size() * 4;
     if (pass.adjacent) {
-      for (std::size_t j = 0; j < span; ++j) pass.offset.push_back(static_cast<std::uint8_t>(j));
+      for (std::size_t& column : pass.column) column = pass.offset[column];
+      pass.offset.resize(span);
+      std::iota(pass.offset.begin(), pass.offset.end(), std::uint8_t{0});
     }
-    pass.busy = pass.feature.size() >= kWorthAsking ? binned.busy(block) : nullptr;
+    pass.busy = pass.n_columns() >= kWorthAsking ? blocks.busy(block) : nullptr;
     pass.usual.resize(pass.n_columns());  // columns that nobody reads may have any
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
-      pass.usual[pass.column[i]] = binned.usual_code(static_cast<std::size_t>(pass.feature[i]));
+      pass.usual[pass.column[i]] = blocks.usual(static_cast<std::size_t>(pass.feature[i]));
     }
     n_cells += cells(pass);
     passes.push_back(std::move(pass));

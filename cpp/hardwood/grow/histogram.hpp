@@ -16,7 +16,7 @@ namespace hardwood::grow {
 ///     first_cell + (side * n_columns + column) * n_codes + code
 ///
 /// `column` counts the columns of the pass; there is one side, or two: rows with g >= 0 and rows
-/// with g < 0.
+/// with g < 0. The codes are those of the columns of bins::Blocks, which features may share.
 struct Pass {
   const bins::Code* codes;           ///< of row 0; the first column of the pass
   std::vector<std::uint8_t> offset;  ///< of each column after the first one
@@ -24,7 +24,7 @@ struct Pass {
   std::vector<std::size_t> column;   ///< of the features that are searched
   std::vector<Feature> feature;      ///< these features
   std::size_t first_cell;
-  const std::uint64_t* busy;      ///< Binned::busy of these codes, or null: take every row
+  const std::uint64_t* busy;      ///< Blocks::busy of these codes, or null: take every row
   std::vector<bins::Code> usual;  ///< of each column, if `busy`
 
   std::size_t n_columns() const { return offset.size(); }

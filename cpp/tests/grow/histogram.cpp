@@ -58,17 +58,27 @@ void check_histograms(const bins::Binned& binned, std::span<const Feature> featu
     std::vector<Cell> cells(plan.cells(pass));
     add_rows<Stat>(rows, plan, pass, cells.data());
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
-      const bins::Code* column = binned.column(static_cast<std::size_t>(pass.feature[i]));
-      std::vector<Cell> plain(n_sides * plan.n_codes);
+      const auto feature = static_cast<std::size_t>(pass.feature[i]);
+      const bins::Code* column = binned.column(feature);
+      const auto shared = binned.blocks().shared(feature);
+      std::vector<Cell> plain(n_sides * plan.n_codes), built(plain.size());
       for (const auto& row : rows) {
         const std::size_t side = n_sides == 2 && row.g < 0;
         plain[side * plan.n_codes + column[row.row]] += row.cell();
       }
-      for (std::size_t k = 0; k < plain.size(); ++k) {
+      for (std::size_t k = 0; k < built.size(); ++k) {
         const std::size_t side = k / plan.n_codes, code = k % plan.n_codes;
         const std::size_t at = side * pass.n_columns() + pass.column[i];
-        right = right && cells[at * plan.n_codes + code] == plain[k];
+        const Cell& cell = cells[at * plan.n_codes + code];
+        if (shared.empty()) {
+          built[k] += cell;
+        } else if (code < shared.size()) {
+          built[side * plan.n_codes + shared[code]] += cell;
+        } else {
+          right = right && cell == Cell{};
+        }
       }
+      right = right && built == plain;
     }
     if (subtract_few_rows<Stat>(rows, plan, pass, cells.data())) {
       for (const Cell& cell : cells) rest_is_empty = rest_is_empty && cell == Cell{};
@@ -92,14 +102,45 @@ const Case quiet_rows{
         const bins::Binned binned(bins::DenseTable<float>{{data.x.data(), data.n, data.d}}, reach,
                                   max_bins, 2);
         std::size_t n_quiet = 0;
-        for (std::size_t b = 0; b < binned.n_blocks(); ++b) n_quiet += binned.busy(b) != nullptr;
-        check(n_quiet > 0 && n_quiet < binned.n_blocks(), "blocks of both kinds");
+        for (std::size_t b = 0; b < binned.blocks().n_blocks(); ++b)
+          n_quiet += binned.blocks().busy(b) != nullptr;
+        check(n_quiet > 0 && n_quiet < binned.blocks().n_blocks(), "blocks of both kinds");
         check(binned.usual_code(8) == binned.missing_code(), "missing values can be usual");
         for (const std::size_t n_sides : {1, 2}) {
           for (const unsigned one_of : {1u, 3u, 100u}) {
             check_histograms<Packed>(binned, all, n_sides, one_of);
             check_histograms<Wide>(binned, some, n_sides, one_of);
           }
+        }
+      }
+    }};
+
+/// Many rows and features of few values: six of two and one of three with missing values, one that
+/// is constant, two of thirty, one of many.
+const Case shared_columns{
+    "grow: features of few values share columns, and their histograms are sums of rows", [] {
+      constexpr std::size_t n = 70'000, d = 11;
+      std::mt19937 random(9);
+      std::vector<float> x;
+      for (std::size_t i = 0; i < n; ++i) {
+        for (const unsigned n_values : {2u, 2u, 2u, 40'000u, 3u, 30u, 2u, 1u, 2u, 30u, 2u}) {
+          x.push_back(static_cast<float>(random() % n_values));
+        }
+        if (x[i * d + 4] == 2) x[i * d + 4] = std::nanf("");
+      }
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const std::vector<Reach> reach(d, {0.1, 0.1, -kInfinity, kInfinity});
+      const bins::Binned binned(bins::DenseTable<float>{{x.data(), n, d}}, reach, 256, 2);
+      std::vector<std::size_t> places;
+      for (std::size_t f = 0; f < d; ++f) places.push_back(binned.blocks().place(f));
+      check(places[7] == places[0] && places[4] == places[0], "eight features in one column");
+      check(places[5] != places[0] && places[5] != places[9], "30 x 30 values are too many");
+      check(binned.blocks().shared(3).empty(), "a column of its own");
+      const std::vector<Feature> all{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, some{1, 3, 4, 9};
+      for (const std::size_t n_sides : {1, 2}) {
+        for (const unsigned one_of : {1u, 100u}) {
+          check_histograms<Packed>(binned, all, n_sides, one_of);
+          check_histograms<Wide>(binned, some, n_sides, one_of);
         }
       }
     }};
