@@ -150,12 +150,12 @@ class NewtonCriterion {
   double residual(const Sums& row) const { return row.g - slope_ * row.h; }
 
   /// Straddle test: some reply, rows divided where needed, makes the children's values equal, and
-  /// then the split gains nothing.
-  bool can_void(const SplitSums& split, const Sums& negative) const {
+  /// then the split gains nothing. `slack`: by how much it must straddle at least.
+  bool can_void(const SplitSums& split, const Sums& negative, double slack = 0) const {
     const double sure = tilt(split.sure_left);
     const double low = sure + residual(negative);
     const double high = sure + residual(split.ambiguous() - negative);
-    return low <= even_high_ && high >= even_low_;
+    return low <= even_high_ - slack && high >= even_low_ + slack;
   }
 
   /// inner="exact" from sums: straddle test, then the four cases and two more by sign of the

@@ -1,12 +1,27 @@
 #include "hardwood/grow/newton_split.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "hardwood/box.hpp"
 
 namespace hardwood::grow {
+namespace {
+
+constexpr std::size_t kTogether = 16;  // thresholds that are given up at once
+
+/// The sums, or nothing; without a branch, since signs are random to a predictor.
+Sums where(bool is, const Sums& sums) {
+  const auto mask = -std::uint64_t{is};
+  const auto kept = [mask](double x) {
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & mask);
+  };
+  return {kept(sums.g), kept(sums.h)};
+}
+
+}  // namespace
 
 void NewtonSearch::add_up(std::span<const NewtonEntry> column, const NewtonCriterion& criterion) {
   n_present_ = static_cast<std::size_t>(
@@ -22,9 +37,10 @@ void NewtonSearch::add_up(std::span<const NewtonEntry> column, const NewtonCrite
     sums += row;
     first_[i + 1] = sums;
     if (!signs) continue;
-    negative += (criterion.residual(row) < 0 ? 1.0 : 0.0) * row;  // no branch: signs are random
+    negative += where(criterion.residual(row) < 0, row);
     first_negative_[i + 1] = negative;
   }
+  slack_ = 1e-9 * (criterion.residual(sums) - 2 * criterion.residual(negative));
   missing_ = {};
   for (const NewtonEntry& entry : column.subspan(n_present_)) missing_ += gradient_[entry.row];
 }
@@ -59,19 +75,43 @@ double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& su
   return criterion.scan_gain(sums, negative, ambiguous_);
 }
 
+/// Whether no threshold between rows begin - 1 and end - 1 can have a gain above `bar`.
+///
+/// Rows that are possible at the lowest of these thresholds and not sure at the highest are
+/// ambiguous at all of them: what the adversary can do with these rows alone, it can do at each.
+bool NewtonSearch::all_fail(std::size_t begin, std::size_t end, std::span<const NewtonEntry> column,
+                            const Sums& total, const NewtonCriterion& criterion, double bar,
+                            Window& window) const {
+  const float lowest = column[begin - 1].x, highest = column[end - 1].x;
+  window.n_possible = std::max(window.n_possible, begin);
+  while (window.n_possible < n_present_ && !column[window.n_possible].ends.sure_right(lowest)) {
+    ++window.n_possible;
+  }
+  while (window.n_sure < end && column[window.n_sure].ends.sure_left(highest)) ++window.n_sure;
+  if (window.n_possible <= window.n_sure) return false;
+  const Sums sure_left = first_[window.n_sure], ambiguous = first_[window.n_possible] - sure_left;
+  const Sums negative = first_negative_[window.n_possible] - first_negative_[window.n_sure];
+  const auto fails = [&](const Sums& left) {
+    const SplitSums sums{left, ambiguous, {}, total - left - ambiguous};
+    return criterion.can_void(sums, negative, slack_) ||
+           !criterion.can_exceed(bar, sums, &negative);
+  };
+  return fails(sure_left) && (n_present_ == column.size() || fails(sure_left + missing_));
+}
+
 void NewtonSearch::search(std::span<const NewtonEntry> column, Feature feature, int monotonic,
                           const Sums& total, const NewtonCriterion& criterion, NewtonSplit& best) {
   add_up(column, criterion);
   const std::size_t n_missing = column.size() - n_present_;
 
+  const auto bar = [&] { return best.feature == kLeaf ? NewtonCriterion::kLeastGain : best.gain; };
   const auto judge = [&](const Candidate& candidate) {
     const std::size_t n_left = candidate.n_plain + (candidate.missing_left ? n_missing : 0);
     if (n_left < rules_.min_samples_leaf || column.size() - n_left < rules_.min_samples_leaf)
       return;
     const SplitSums sums = sums_of(candidate, total);
-    const double bar = best.feature == kLeaf ? NewtonCriterion::kLeastGain : best.gain;
-    const double gain = robust_gain(candidate, sums, column, criterion, bar);
-    if (!(gain > bar)) return;
+    const double gain = robust_gain(candidate, sums, column, criterion, bar());
+    if (!(gain > bar())) return;
     if (monotonic != 0 && !criterion.keeps_order(monotonic, sums.left(), sums.right())) return;
     best.feature = feature;
     best.threshold = candidate.threshold;
@@ -86,13 +126,20 @@ void NewtonSearch::search(std::span<const NewtonEntry> column, Feature feature, 
     judge({std::numeric_limits<float>::lowest(), true, 0, 0, 0});
   }
   Candidate candidate{};
+  Window window;
   for (std::size_t i = 1; i < n_present_; ++i) {
+    if (rules_.inner == Inner::kExact && i % kTogether == 1) {
+      const std::size_t end = std::min(i + kTogether, n_present_);
+      if (all_fail(i, end, column, total, criterion, bar(), window)) {
+        i = end - 1;
+        continue;
+      }
+    }
     if (!(column[i - 1].x < column[i].x)) continue;
-    const double bar = best.feature == kLeaf ? NewtonCriterion::kLeastGain : best.gain;
     const Sums left = first_[i], with_missing = left + missing_;
-    const bool right_worth = criterion.can_exceed(bar, left, total - left);
+    const bool right_worth = criterion.can_exceed(bar(), left, total - left);
     const bool left_worth =
-        n_missing > 0 && criterion.can_exceed(bar, with_missing, total - with_missing);
+        n_missing > 0 && criterion.can_exceed(bar(), with_missing, total - with_missing);
     if (!right_worth && !left_worth) continue;
     // The window only moves up with the threshold, so what was skipped is caught up here.
     candidate.threshold = between(column[i - 1].x, column[i].x);

@@ -43,7 +43,14 @@ class NewtonSearch {
     std::size_t n_sure, n_plain, n_possible;  // present rows that are sure_left, go left, can go
   };
 
+  struct Window {                            // of neighbouring thresholds
+    std::size_t n_sure = 0, n_possible = 0;  // sure for some, possible for all
+  };
+
   void add_up(std::span<const NewtonEntry> column, const NewtonCriterion& criterion);
+  bool all_fail(std::size_t begin, std::size_t end, std::span<const NewtonEntry> column,
+                const Sums& total, const NewtonCriterion& criterion, double bar,
+                Window& window) const;
   SplitSums sums_of(const Candidate& candidate, const Sums& total) const;
   double robust_gain(const Candidate& candidate, const SplitSums& sums,
                      std::span<const NewtonEntry> column, const NewtonCriterion& criterion,
@@ -58,6 +65,7 @@ class NewtonSearch {
   std::vector<Sums> first_;
   std::vector<Sums> first_negative_;
   Sums missing_;
+  double slack_ = 0;  // of residuals: what rounding can change
   std::size_t n_present_ = 0;
   std::vector<RankedRow> ambiguous_;
 };
