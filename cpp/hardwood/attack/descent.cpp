@@ -5,9 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <random>
 
-#include "hardwood/attack/moves.hpp"
+#include "hardwood/attack/local_search.hpp"
 #include "hardwood/attack/near_trees.hpp"
 #include "hardwood/attack/one_change.hpp"
 #include "hardwood/parallel.hpp"
@@ -34,29 +33,24 @@ constexpr double kLargestGrowth = 1e3;
 constexpr double kCutGrowth = 1.1;  // the trees are cut for a few tries at once
 
 // Local search in the norms that sum up steps.
-constexpr double kTiny = 1e-12;              // of costs
 constexpr std::array kWider{1.5, 2.2, 3.3};  // radii of balls to start from, relative
-constexpr int kAscents = 4;
-constexpr double kFewestMoves = 300;
-constexpr double kMovesALeafInOne = 1;  // of the cut: few long steps are harder to find
-constexpr double kMovesALeafInTwo = 0.9;
-constexpr double kMostMoves = 11000;
-constexpr int kPatience = 1000;     // moves without gain
-constexpr double kMostNoise = 0.9;  // in what gains count
-constexpr double kOneMore = 0.6;    // chance that one more feature is changed at once
-constexpr int kMostAtOnce = 8;
-constexpr double kBarred = 0.7;  // chance that a feature that is given up stays so
-constexpr double kLeaps = 0.3;   // chance of several steps into one leaf
-constexpr std::size_t kLeapTrees = 15;
-constexpr double kMostDearer = 1.2;  // where repairs end
-constexpr double kWarmth = 0.01;     // relative: how much dearer a next point may be at first
-constexpr double kCooling = 1.3;
+constexpr double kFewestMoves = 200;
+constexpr double kMovesALeafInOne = 0.75;  // of the cut: few long steps are harder to find
+constexpr double kMovesALeafInTwo = 0.6;
+constexpr double kMostMoves = 8000;
 
 /// All about one row; memory is kept from row to row.
 class Descent {
  public:
   explicit Descent(const Ensemble& ensemble)
-      : ensemble_(ensemble), near_(ensemble), margin_(ensemble.n_outputs()) {}
+      : ensemble_(ensemble),
+        near_(ensemble),
+        margin_(ensemble.n_outputs()),
+        search_([this](const Moves& moves) {
+          point_.assign(ball_->home().begin(), ball_->home().end());
+          moves.write(point_);
+          accept();
+        }) {}
 
   bool attack(const Ball& ball, std::int32_t y) {
     ball_ = &ball;
@@ -307,9 +301,8 @@ class Descent {
   void cheapest(const Question& question, std::span<const Ensemble::Member> members) {
     const double reach = reach_of(example_);
     if (example_of_ == &question) {
-      moves_.build(near_, *ball_);
-      moves_.start(example_);
-      shed();
+      search_.build(near_, *ball_, needed_);
+      search_.shed_from(example_);
     }
     for (const double wider : kWider) {
       const double radius = wider * reach;
@@ -317,39 +310,17 @@ class Descent {
       near_.build(*ball_, question, members, radius);
       stay_within(radius);
       vote(radius);
-      moves_.build(near_, *ball_);
-      moves_.start(point_);
-      if (ascend()) shed();
+      search_.build(near_, *ball_, needed_);
+      search_.climb_from(point_);
     }
     cut_to_example(question, members);
-    thrift_ = true;
-    for (const bool thrift : {true, false}) {
-      moves_.start(ball_->home());
-      thrift_ = thrift;
-      if (repair(kInfinity)) shed();
-    }
+    search_.repair_home(true);
+    search_.repair_home(false);
     if (example_of_ != &question) return;
     cut_to_example(question, members);
-    moves_.start(example_);
     const double a_leaf = ball_->norm() == Norm::kOne ? kMovesALeafInOne : kMovesALeafInTwo;
     const double moves = kFewestMoves + a_leaf * static_cast<double>(near_.leaves.size());
-    rove(static_cast<int>(std::min(moves, kMostMoves)));
-  }
-
-  /// Coordinate ascent, whatever it costs; true if the value is enough.
-  bool ascend() {
-    bool moved = true;
-    for (int round = 0; moved && round < kAscents; ++round) {
-      moved = false;
-      for (std::size_t f = 0; f < moves_.n_features(); ++f) {
-        const std::span<const double> gain = moves_.gains(f);
-        const auto best = std::ranges::max_element(gain);
-        if (*best <= kNoise) continue;
-        moves_.move(f, static_cast<std::size_t>(best - gain.begin()));
-        moved = true;
-      }
-    }
-    return moves_.value() >= needed_;
+    search_.rove(example_, static_cast<int>(std::min(moves, kMostMoves)));
   }
 
   /// Cut the trees to what costs no more than the example.
@@ -361,164 +332,7 @@ class Descent {
       }
     }
     near_.build(*ball_, question, members, upper_, cost * (1 + 1e-9));
-    moves_.build(near_, *ball_);
-    favour_.assign(moves_.n_features(), 1);
-  }
-
-  /// Take steps back, each time the one that loses least for what it saves, as long as the value is
-  /// enough; keep what is cheaper than the example.
-  void shed() {
-    while (true) {
-      double least = kInfinity;
-      std::size_t feature = 0;
-      std::size_t place = 0;
-      for (std::size_t f = 0; f < moves_.n_features(); ++f) {
-        if (moves_.place(f) == moves_.home(f)) continue;
-        const std::span<const double> gain = moves_.gains(f);
-        const std::span<const double> cost = moves_.costs(f);
-        const double paid = cost[moves_.place(f)];
-        for (std::size_t c = 0; c < cost.size(); ++c) {
-          const double saved = paid - cost[c];
-          if (saved <= 0 || moves_.value() + gain[c] < needed_) continue;
-          const double rate = -gain[c] / saved;
-          if (rate < least) least = rate, feature = f, place = c;
-        }
-      }
-      if (least == kInfinity) break;
-      moves_.move(feature, place);
-    }
-    point_.assign(ball_->home().begin(), ball_->home().end());
-    moves_.write(point_);
-    accept();
-  }
-
-  /// Take steps with the best gain for their cost until the value is enough; false if there are
-  /// none, or if all together cost more than `most`.
-  bool repair(double most) {
-    while (moves_.value() < needed_) {
-      if (!rise(needed_ - moves_.value()) || moves_.cost() > most) return false;
-    }
-    return true;
-  }
-
-  /// How good a gain is for its cost; `thrift_` weighs the cost more. Gains beyond what is missing
-  /// are worth nothing.
-  double rate(double gain, double missing, double favour, double dearer) const {
-    const double useful = favour * std::min(gain, missing);
-    return (thrift_ ? useful : useful * useful) / std::max(dearer, kTiny);
-  }
-
-  bool rise(double missing) {
-    double top = 0;
-    std::size_t feature = 0;
-    std::size_t place = 0;
-    for (std::size_t f = 0; f < moves_.n_features(); ++f) {
-      if (favour_[f] == 0) continue;
-      const std::span<const double> gain = moves_.gains(f);
-      const std::span<const double> cost = moves_.costs(f);
-      const double paid = cost[moves_.place(f)];
-      for (std::size_t c = 0; c < cost.size(); ++c) {
-        if (gain[c] <= kNoise) continue;
-        const double mine = rate(gain[c], missing, favour_[f], cost[c] - paid);
-        if (mine > top) top = mine, feature = f, place = c;
-      }
-    }
-    if (top == 0) return false;
-    moves_.move(feature, place);
-    return true;
-  }
-
-  /// Enter the leaf with the best gain for its cost among those of some trees, by several steps.
-  void leap(double missing) {
-    const std::size_t n_trees = moves_.n_trees();
-    if (n_trees == 0) return;
-    const std::size_t n_some = std::min(n_trees, kLeapTrees);
-    const std::size_t first = below(n_trees);
-    const std::size_t stride = 1 + below(n_trees / n_some);
-    double top = 0;
-    const Moves::Leaf* best = nullptr;
-    for (std::size_t k = 0; k < n_some; ++k) {
-      const std::size_t tree = (first + k * stride) % n_trees;
-      for (const Moves::Leaf& leaf : moves_.leaves(tree)) {
-        const Moves::Leap leap = moves_.leap(tree, leaf);
-        if (leap.gain <= kNoise) continue;
-        const double mine = rate(leap.gain, missing, 1, leap.cost);
-        if (mine > top) top = mine, best = &leaf;
-      }
-    }
-    if (best != nullptr) moves_.enter(*best);
-  }
-
-  /// Draws that are the same on every machine and for every row.
-  double draw() { return static_cast<double>(random_() >> 8) * 0x1p-24; }
-  std::size_t below(std::size_t n) {
-    return static_cast<std::size_t>(draw() * static_cast<double>(n));
-  }
-
-  /// Local search from the point of moves_: give some features up and repair without them, or take
-  /// more steps than needed, and shed; go on from there if that is cheaper.
-  void rove(int n_moves) {
-    random_.seed(std::mt19937::default_seed);
-    moves_.save();
-    double best = moves_.cost();
-    int last = 0;  // when it became cheaper
-    for (moves_.n_moves = 0; moves_.n_moves < n_moves; ++moves_.n_moves) {
-      if (moves_.n_moves - last > kPatience) {
-        // Stuck: what was found is kept, another way from home may lead elsewhere.
-        moves_.start(ball_->home());
-        blur();
-        if (repair(kInfinity)) shed();
-        moves_.save();
-        best = moves_.value() >= needed_ ? moves_.cost() : kInfinity;
-        last = moves_.n_moves;
-      }
-      disturb(kMostDearer * best);
-      // Slightly dearer points are good enough at first: the way on may lead through them.
-      const double cooling = 1 - kCooling * moves_.n_moves / n_moves;
-      const double bar = best * (1 + kWarmth * std::max(cooling, -kNoise));
-      if (moves_.value() >= needed_ && moves_.cost() < bar) {
-        if (moves_.cost() < best * (1 - kNoise)) last = moves_.n_moves;
-        best = moves_.cost();
-        moves_.save();
-      } else {
-        moves_.go_back();
-      }
-    }
-  }
-
-  /// Let chance have a say in which gains count.
-  void blur() {
-    const double noise = kMostNoise * (draw() < 0.5 ? 1 : draw());
-    for (double& favour : favour_) favour = 1 - noise * draw();
-    thrift_ = draw() < 0.5;
-  }
-
-  void disturb(double most) {
-    blur();
-    int count = 1;
-    while (count < kMostAtOnce && draw() < kOneMore) ++count;
-    const bool leaps = draw() < kLeaps;
-    if (draw() < 0.5) {
-      if (leaps) {
-        leap(kInfinity);
-      } else {
-        while (count-- > 0) rise(kInfinity);
-      }
-    } else {
-      changed_.clear();
-      for (std::size_t f = 0; f < moves_.n_features(); ++f) {
-        if (moves_.place(f) != moves_.home(f)) changed_.push_back(f);
-      }
-      for (; count > 0 && !changed_.empty(); --count) {
-        const auto at = changed_.begin() + static_cast<std::ptrdiff_t>(below(changed_.size()));
-        const std::size_t f = *at;
-        changed_.erase(at);
-        moves_.move(f, moves_.home(f));
-        if (draw() < kBarred) favour_[f] = 0;
-      }
-      if (leaps && moves_.value() < needed_) leap(needed_ - moves_.value());
-    }
-    if (repair(most)) shed();
+    search_.build(near_, *ball_, needed_);
   }
 
   const Ensemble& ensemble_;
@@ -532,7 +346,6 @@ class Descent {
   double upper_ = kInfinity;
   bool replays_ = false;
   double needed_ = 0;
-  bool thrift_ = true;
   double value_ = 0;  // of point_
   std::vector<std::int32_t> point_;
   std::vector<std::int32_t> kept_;
@@ -542,10 +355,7 @@ class Descent {
   std::vector<double> gain_;
   std::vector<NearTrees::Side> box_;
   std::vector<double> margin_;
-  Moves moves_;
-  std::mt19937 random_;
-  std::vector<double> favour_;        // per feature of moves_: what its gains count; 0 bars it
-  std::vector<std::size_t> changed_;  // features of moves_
+  LocalSearch search_;
 };
 
 }  // namespace

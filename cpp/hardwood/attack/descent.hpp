@@ -18,8 +18,7 @@ namespace hardwood::attack {
 /// trees vote for their best leaves, and coordinate ascent inside the ball does the rest. Examples
 /// are pulled back and the radius bisected. In the norms 1 and 2 such points, in wider balls too,
 /// and the steps with the best gain for their cost are starts; steps are taken back as long as the
-/// model stays fooled. The cheapest goes through a local search, which gives features up for others
-/// and enters leaves that need several steps at once. Its draws are the same for every row.
+/// model stays fooled. From the cheapest a local search goes on (LocalSearch).
 ///
 /// Returns n_rows x n_features, NaN where nothing was found. Rows are independent and the work is
 /// bounded by counts, not by a clock, so threads change nothing.

@@ -38,9 +38,8 @@ void Moves::build(const NearTrees& near, const verify::Ball& ball) {
     list_leaves(tree.root);
     leaf_start_.push_back(leaves_.size());
   }
-  here_.resize(n_trees());
-  changes_.resize(std::max(changes_.size(), n_trees()));
-  asked_.resize(std::max(asked_.size(), n_trees()));
+  readings_.resize(std::max(readings_.size(), n_trees()));
+  saved_readings_.resize(readings_.size());
 }
 
 /// Cells between two thresholds of the near trees are one place.
@@ -126,11 +125,28 @@ void Moves::start(std::span<const std::int32_t> cells) {
     point_[f] = place;
     cost_ += costs(f)[this->place(f)];
   }
+  read_all();
+}
+
+void Moves::start_at_home() {
+  point_ = home_;
+  cost_ = 0;
+  read_all();
+}
+
+void Moves::read_all() {
   difference_.assign(costs_.size(), 0);
   gains_.resize(costs_.size());
+  most_gain_.resize(n_features());
   fresh_.assign(n_features(), 0);
   value_ = constant_;
-  for (std::size_t tree = 0; tree < n_trees(); ++tree) value_ += read(tree);
+  for (std::size_t tree = 0; tree < n_trees(); ++tree) {
+    read(tree);
+    count(readings_[tree], 1);
+  }
+  read_again_.clear();
+  is_read_again_.assign(n_trees(), 0);
+  save();
 }
 
 void Moves::move(std::size_t feature, std::size_t place) {
@@ -146,11 +162,25 @@ void Moves::move(std::size_t feature, std::size_t place) {
   ++n_moves;
   for (const std::int32_t at : trees_of_[feature]) {
     const auto tree = static_cast<std::size_t>(at);
-    if (std::ranges::none_of(asked_[tree], crossed)) continue;
-    for (const Change& change : changes_[tree]) add(change, -change.gain);
-    value_ -= here_[tree];
-    value_ += read(tree);
+    if (std::ranges::any_of(readings_[tree].asked, crossed)) read_again(tree);
   }
+}
+
+void Moves::read_again(std::size_t tree) {
+  count(readings_[tree], -1);
+  if (!is_read_again_[tree]) {
+    is_read_again_[tree] = 1;
+    read_again_.push_back(tree);
+    std::swap(readings_[tree], saved_readings_[tree]);
+  }
+  read(tree);
+  count(readings_[tree], 1);
+}
+
+/// Add a tree to the value and to the gains, or take it away again.
+void Moves::count(const Reading& reading, double sign) {
+  value_ += sign * reading.here;
+  for (const Change& change : reading.changes) add(change, sign * change.gain);
 }
 
 void Moves::enter(const Leaf& leaf) {
@@ -161,14 +191,29 @@ void Moves::enter(const Leaf& leaf) {
   }
 }
 
+void Moves::save() {
+  saved_point_ = point_;
+  saved_value_ = value_;
+  saved_cost_ = cost_;
+  for (const std::size_t tree : read_again_) is_read_again_[tree] = 0;
+  read_again_.clear();
+}
+
 void Moves::go_back() {
-  for (std::size_t f = 0; f < n_features(); ++f) {
-    if (point_[f] != saved_[f]) move(f, static_cast<std::size_t>(saved_[f]));
+  for (const std::size_t tree : read_again_) {
+    count(readings_[tree], -1);
+    std::swap(readings_[tree], saved_readings_[tree]);
+    count(readings_[tree], 1);
+    is_read_again_[tree] = 0;
   }
+  read_again_.clear();
+  point_ = saved_point_;
+  value_ = saved_value_;
+  cost_ = saved_cost_;
 }
 
 Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) {
-  Leap leap{leaf.value - here_[tree], 0};
+  Leap leap{leaf.value - readings_[tree].here, 0};
   int n_moved = 0;
   for (const Side& side : box(leaf)) {
     const auto f = static_cast<std::size_t>(side.feature);
@@ -178,7 +223,7 @@ Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) {
     leap.cost += costs(f)[static_cast<std::size_t>(to)] - costs(f)[place(f)];
     leap.gain += gains(f)[static_cast<std::size_t>(to)];
     // The tree itself is counted already.
-    for (const Change& change : changes_[tree]) {
+    for (const Change& change : readings_[tree].changes) {
       const bool counts = change.feature == side.feature && change.places.lo <= to;
       if (counts && to <= change.places.hi) leap.gain -= change.gain;
     }
@@ -188,10 +233,10 @@ Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) {
 }
 
 /// Read a tree around the point: its value there and what one change makes of it.
-double Moves::read(std::size_t tree) {
-  std::vector<Asked>& asked = asked_[tree];
+void Moves::read(std::size_t tree) {
+  std::vector<Asked>& asked = readings_[tree].asked;
   asked.clear();
-  changes_[tree].clear();
+  readings_[tree].changes.clear();
   std::int32_t leaf = root_[tree];
   while (node(leaf).feature != kLeaf) {
     asked.push_back({node(leaf).feature, node(leaf).rank});
@@ -216,9 +261,7 @@ double Moves::read(std::size_t tree) {
     const auto f = static_cast<std::size_t>(asked[k].feature);
     stays_[f] = all_places(f);
   }
-  for (const Change& change : changes_[tree]) add(change, change.gain);
-  here_[tree] = here;
-  return here;
+  readings_[tree].here = here;
 }
 
 /// Leaves below a node that the point reaches if one feature has one of these places.
@@ -227,7 +270,7 @@ void Moves::read_beside(std::int32_t at, std::int32_t feature, Cells places, dou
   while (node(at).feature != kLeaf) {
     const Node& now = node(at);
     if (now.feature != feature) {
-      asked_[tree].push_back({now.feature, now.rank});
+      readings_[tree].asked.push_back({now.feature, now.rank});
       at = goes_left(now) ? now.left : now.right;
     } else if (places.hi <= now.rank) {
       at = now.left;
@@ -239,7 +282,8 @@ void Moves::read_beside(std::int32_t at, std::int32_t feature, Cells places, dou
       at = now.right;
     }
   }
-  if (node(at).value != here) changes_[tree].push_back({feature, places, node(at).value - here});
+  if (node(at).value == here) return;
+  readings_[tree].changes.push_back({feature, places, node(at).value - here});
 }
 
 void Moves::add(const Change& change, double gain) {
@@ -254,8 +298,12 @@ std::span<const double> Moves::gains(std::size_t feature) {
   double* mine = gains_.data() + start_[feature];
   if (!fresh_[feature]) {
     const double* difference = difference_.data() + start_[feature];
-    double sum = 0;
-    for (std::size_t c = 0; c < n_places(feature); ++c) mine[c] = sum += difference[c];
+    double sum = 0, most = 0;
+    for (std::size_t c = 0; c < n_places(feature); ++c) {
+      mine[c] = sum += difference[c];
+      most = std::max(most, sum);
+    }
+    most_gain_[feature] = most;
     fresh_[feature] = 1;
   }
   return {mine, n_places(feature)};

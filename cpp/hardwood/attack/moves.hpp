@@ -35,16 +35,18 @@ class Moves {
   void build(const NearTrees& near, const verify::Ball& ball);
   /// Go to a point, given by cells of all features of the model, within the trees' radius.
   void start(std::span<const std::int32_t> cells);
+  void start_at_home();
   void move(std::size_t feature, std::size_t place);
   /// Move every feature that has to, by as little as possible.
   void enter(const Leaf& leaf);
-  void save() { saved_ = point_; }
+  void save();
   void go_back();
 
   std::size_t n_features() const { return home_.size(); }
   std::size_t n_trees() const { return root_.size(); }
   double value() const { return value_; }
   double cost() const { return cost_; }
+  std::span<const std::int32_t> places() const { return point_; }
   std::size_t place(std::size_t feature) const { return static_cast<std::size_t>(point_[feature]); }
   std::size_t home(std::size_t feature) const { return static_cast<std::size_t>(home_[feature]); }
   std::span<const double> costs(std::size_t feature) const {
@@ -52,6 +54,11 @@ class Moves {
   }
   /// What the value gains at each place of a feature.
   std::span<const double> gains(std::size_t feature);
+  /// The largest of them.
+  double most_gain(std::size_t feature) {
+    gains(feature);
+    return most_gain_[feature];
+  }
   std::span<const Leaf> leaves(std::size_t tree) const {
     return {leaves_.data() + leaf_start_[tree], leaf_start_[tree + 1] - leaf_start_[tree]};
   }
@@ -80,9 +87,18 @@ class Moves {
     std::int32_t rank;
   };
 
+  struct Reading {  ///< of a tree, around the point
+    double here;    ///< its value
+    std::vector<Change> changes;
+    std::vector<Asked> asked;
+  };
+
   void number_places(const NearTrees& near, const verify::Ball& ball);
   void list_leaves(std::int32_t at);
-  double read(std::size_t tree);
+  void read_all();
+  void read(std::size_t tree);
+  void read_again(std::size_t tree);
+  void count(const Reading& reading, double sign);
   void read_beside(std::int32_t at, std::int32_t feature, verify::Cells places, double here,
                    std::size_t tree);
   void add(const Change& change, double gain);
@@ -113,17 +129,23 @@ class Moves {
   std::vector<double> costs_;
   std::vector<double> difference_;  // of gains, from one place to the next
   std::vector<double> gains_;
+  std::vector<double> most_gain_;    // per feature
   std::vector<std::uint8_t> fresh_;  // per feature: gains_ sum up difference_
 
   std::vector<std::int32_t> point_;
-  std::vector<std::int32_t> saved_;
   double constant_ = 0;
   double value_ = 0;
   double cost_ = 0;
-  std::vector<double> here_;                  // per tree: its value
-  std::vector<std::vector<Change>> changes_;  // per tree
-  std::vector<std::vector<Asked>> asked_;     // per tree
-  std::vector<verify::Cells> stays_;          // per feature: its places on the way down
+  std::vector<Reading> readings_;     // per tree
+  std::vector<verify::Cells> stays_;  // per feature: its places on the way down
+
+  // What was saved; of the trees, only those that were read again since.
+  std::vector<std::int32_t> saved_point_;
+  double saved_value_ = 0;
+  double saved_cost_ = 0;
+  std::vector<std::size_t> read_again_;
+  std::vector<std::uint8_t> is_read_again_;  // per tree
+  std::vector<Reading> saved_readings_;      // per tree
 
   // While building.
   std::vector<std::size_t> offset_;     // per feature, into place_of_

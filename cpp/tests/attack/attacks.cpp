@@ -130,9 +130,11 @@ const Case moves_know_the_margin{
           check(std::abs(value - margin) < 1e-9, "not the margin");
         };
         moves.start(point);
-        moves.save();
+        std::vector<std::int32_t> places;
         for (int k = 0; k < 20 && moves.n_features() > 0; ++k) {
           for (std::size_t f = 0; f < moves.n_features(); ++f) {
+            const double most = std::max(std::ranges::max(moves.gains(f)), 0.0);
+            check(moves.most_gain(f) == most, "the largest gain");
             for (std::size_t c = 0; c < moves.costs(f).size(); ++c) {
               attack::Moves moved = moves;
               moved.move(f, c);
@@ -146,8 +148,17 @@ const Case moves_know_the_margin{
           const std::size_t tree = random.below(moves.n_trees());
           const auto leaves = moves.leaves(tree);
           if (k % 3 == 0) moves.enter(leaves[random.below(leaves.size())]);
-          if (k % 7 == 6) moves.go_back();
+          if (k % 7 == 4) {
+            moves.save();
+            places.assign(moves.places().begin(), moves.places().end());
+          }
+          if (k % 7 == 6) {
+            moves.go_back();
+            check(std::ranges::equal(moves.places(), places), "back where it was");
+          }
         }
+        moves.start_at_home();
+        check(moves.cost() == 0, "home costs nothing");
       }
     }};
 
