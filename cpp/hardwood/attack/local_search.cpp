@@ -10,9 +10,9 @@ constexpr double kNoise = 1e-12;  // a gain that is none
 constexpr double kTiny = 1e-12;   // of costs
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kAscents = 4;
-constexpr int kPatience = 150;      // moves without gain
-constexpr double kMostNoise = 0.9;  // in what gains count
-constexpr double kOneMore = 0.6;    // chance that one more feature is changed at once
+constexpr std::size_t kPatience = 20;  // moves without gain, for each feature that is changed
+constexpr double kMostNoise = 0.9;     // in what gains count
+constexpr double kOneMore = 0.6;       // chance that one more feature is changed at once
 constexpr int kMostAtOnce = 8;
 constexpr double kBarred = 0.7;  // chance that a feature that is given up stays so
 constexpr double kLeaps = 0.5;   // chance of several steps into one leaf
@@ -57,11 +57,13 @@ void LocalSearch::rove(std::span<const std::int32_t> cells, int n_moves) {
   moves_.start(cells);
   double best = moves_.cost();
   int last = 0;  // when it became cheaper
+  int patience = static_cast<int>(kPatience * (1 + n_changed()));
   for (moves_.n_moves = 0; moves_.n_moves < n_moves; ++moves_.n_moves) {
-    if (moves_.n_moves - last > kPatience) {
+    if (moves_.n_moves - last > patience) {
       go_elsewhere(best);
       best = enough() ? moves_.cost() : kInfinity;
       last = moves_.n_moves;
+      patience = static_cast<int>(kPatience * (1 + n_changed()));
     }
     disturb(kMostDearer * best);
     // Slightly dearer points are good enough at first: the way on may lead through them.
@@ -179,6 +181,12 @@ void LocalSearch::blur() {
   const double noise = kMostNoise * (draw() < 0.5 ? 1 : draw());
   for (double& favour : favour_) favour = 1 - noise * draw();
   thrift_ = draw() < 0.5;
+}
+
+std::size_t LocalSearch::n_changed() const {
+  std::size_t n = 0;
+  for (std::size_t f = 0; f < moves_.n_features(); ++f) n += moves_.place(f) != moves_.home(f);
+  return n;
 }
 
 /// Change the point a little, repair and shed it.

@@ -42,6 +42,7 @@ class LocalSearch {
   };
 
   bool enough() const { return moves_.value() >= needed_; }
+  std::size_t n_changed() const;
   void ascend();
   void shed();
   bool repair(double most);
