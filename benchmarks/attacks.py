@@ -136,22 +136,24 @@ def measure_quick(options: argparse.Namespace) -> None:
         for norm in ("inf", 2, 1):
             few = 10 if options.quick else n_rows if norm == "inf" else n_summed
             X, y = right_rows(trees, test, few)
-            begin = now()
-            exact = hw.minimal_distance(trees, X, y, norm=norm, time_limit=10)
-            middle = now()
-            found = hw.find_adversarial(trees, X, y, norm=norm, method="descent")
-            end = now()
+            exact_took = took = np.inf
+            # The maximum norm takes fractions of a second: the fastest of five turns counts.
+            for _ in range(5 if norm == "inf" else 1):
+                begin = now()
+                exact = hw.minimal_distance(trees, X, y, norm=norm, time_limit=10)
+                middle = now()
+                found = hw.find_adversarial(trees, X, y, norm=norm, method="descent")
+                exact_took, took = min(exact_took, middle - begin), min(took, now() - middle)
             name = f"{model.data} {model.n_estimators}x{model.max_depth} eps={model.eps}, l{norm}"
             print(
                 f"{name}: {len(X)} rows, {(exact.lower < exact.upper).sum()} not exact; exact "
-                f"{(middle - begin) / len(X) * 1e3:.2f} ms, ours "
-                f"{(end - middle) / len(X) * 1e3:.3f} ms",
+                f"{exact_took / len(X) * 1e3:.2f} ms, ours {took / len(X) * 1e3:.3f} ms",
                 flush=True,
             )
             excess = 100 * (found.distance.mean() / exact.upper.mean() - 1)
             target(f"{name}: excess in %", excess, at_most=2)
             speed = {} if faster is None else {"at_least": faster}
-            target(f"{name}: times as fast", (middle - begin) / (end - middle), **speed)
+            target(f"{name}: times as fast", exact_took / took, **speed)
     measure_many(200 if options.quick else 10_000)
 
 
