@@ -35,9 +35,9 @@ constexpr double kCutGrowth = 1.1;  // the trees are cut for a few tries at once
 // Local search in the norms that sum up steps.
 constexpr std::array kWider{1.5, 2.2, 3.3};  // radii of balls to start from, relative
 constexpr double kFewestMoves = 200;
-constexpr double kMovesALeafInOne = 1.2;  // of the cut: few long steps are harder to find
+constexpr double kMovesALeafInOne = 0.9;  // of the cut: few long steps are harder to find
 constexpr double kMovesALeafInTwo = 0.65;
-constexpr double kMostMoves = 8000;
+constexpr double kMostMoves = 6000;
 
 /// All about one row; memory is kept from row to row.
 class Descent {

@@ -10,19 +10,20 @@ constexpr double kNoise = 1e-12;  // a gain that is none
 constexpr double kTiny = 1e-12;   // of costs
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kAscents = 4;
-constexpr std::size_t kPatience = 20;  // moves without gain, for each feature that is changed
-constexpr double kMostNoise = 0.9;     // in what gains count
-constexpr double kOneMore = 0.6;       // chance that one more feature is changed at once
+constexpr int kPatience = 20;       // moves without gain, for each feature that is changed
+constexpr double kMostNoise = 0.9;  // in what gains count
+constexpr double kOneMore = 0.7;    // chance that one more feature is changed at once
 constexpr int kMostAtOnce = 8;
 constexpr double kBarred = 0.7;  // chance that a feature that is given up stays so
 constexpr double kLeaps = 0.5;   // chance of several steps into one leaf
-constexpr std::size_t kLeapTrees = 60;
+constexpr std::size_t kLeapTrees = 20;
+constexpr std::size_t kTried = 6;    // leaves that all trees are asked about
 constexpr double kMostDearer = 1.2;  // where repairs end
-constexpr double kWarmth = 0.01;     // relative: how much dearer a next point may be at first
+constexpr double kWarmth = 0.1;      // of a mean step: how much dearer a next point may be at first
 constexpr double kCooling = 1.3;
 constexpr double kMixes = 0.5;      // chance that two points are mixed when stuck
 constexpr std::size_t kPoints = 4;  // that are mixed
-constexpr int kLeaves = 40;         // of which the best is where a way from home begins
+constexpr int kLeaves = 20;         // of which the best is where a way from home begins
 constexpr double kLeafShare = 0.7;  // of the best cost: what such a leaf may cost
 
 }  // namespace
@@ -57,18 +58,18 @@ void LocalSearch::rove(std::span<const std::int32_t> cells, int n_moves) {
   moves_.start(cells);
   double best = moves_.cost();
   int last = 0;  // when it became cheaper
-  int patience = static_cast<int>(kPatience * (1 + n_changed()));
+  int n_steps = 1 + n_changed();
   for (moves_.n_moves = 0; moves_.n_moves < n_moves; ++moves_.n_moves) {
-    if (moves_.n_moves - last > patience) {
+    if (moves_.n_moves - last > kPatience * n_steps) {
       go_elsewhere(best);
       best = enough() ? moves_.cost() : kInfinity;
       last = moves_.n_moves;
-      patience = static_cast<int>(kPatience * (1 + n_changed()));
+      n_steps = 1 + n_changed();
     }
     disturb(kMostDearer * best);
     // Slightly dearer points are good enough at first: the way on may lead through them.
     const double cooling = 1 - kCooling * moves_.n_moves / n_moves;
-    const double bar = best * (1 + kWarmth * std::max(cooling, -kNoise));
+    const double bar = best * (1 + kWarmth / n_steps * std::max(cooling, -kNoise));
     if (enough() && moves_.cost() < bar) {
       if (moves_.cost() < best * (1 - kNoise)) last = moves_.n_moves;
       best = moves_.cost();
@@ -155,23 +156,39 @@ bool LocalSearch::rise(double missing) {
   return true;
 }
 
-/// Enter the leaf with the best gain for its cost among those of some trees, by several steps.
+/// Enter the best of the leaves of some trees that need several steps. Their own trees propose
+/// them, all trees together decide: steps often pay only together.
 void LocalSearch::leap(double missing) {
   const std::size_t n_trees = moves_.n_trees();
   if (n_trees == 0) return;
   const std::size_t n_some = std::min(n_trees, kLeapTrees);
   const std::size_t first = below(n_trees);
   const std::size_t stride = 1 + below(n_trees / n_some);
-  double top = 0;
-  const Moves::Leaf* best = nullptr;
+  proposed_.clear();
   for (std::size_t k = 0; k < n_some; ++k) {
     const std::size_t tree = (first + k * stride) % n_trees;
-    for (const Moves::Leaf& leaf : moves_.leaves(tree)) {
-      const Moves::Leap leap = moves_.leap(tree, leaf);
-      if (leap.gain <= kNoise) continue;
-      const double mine = rate(leap.gain, missing, 1, leap.cost);
-      if (mine > top) top = mine, best = &leaf;
-    }
+    for (const Moves::Leaf& leaf : moves_.leaves(tree)) propose(tree, leaf, kInfinity);
+  }
+  enter_best(missing);
+}
+
+void LocalSearch::propose(std::size_t tree, const Moves::Leaf& leaf, double most) {
+  const Moves::Leap leap = moves_.leap(tree, leaf);
+  if (leap.gain <= kNoise || leap.cost > most) return;
+  proposed_.push_back({leap.gain / std::max(leap.cost, kTiny), leap.cost, &leaf});
+}
+
+void LocalSearch::enter_best(double missing) {
+  const std::size_t n = std::min(proposed_.size(), kTried);
+  std::ranges::partial_sort(proposed_, proposed_.begin() + static_cast<std::ptrdiff_t>(n),
+                            std::ranges::greater{}, &Proposed::rate);
+  double top = 0;
+  const Moves::Leaf* best = nullptr;
+  for (const Proposed& proposed : std::span(proposed_).first(n)) {
+    const double gain = moves_.gain_of(*proposed.leaf);
+    if (gain <= kNoise) continue;
+    const double mine = rate(gain, missing, 1, proposed.cost);
+    if (mine > top) top = mine, best = proposed.leaf;
   }
   if (best != nullptr) moves_.enter(*best);
 }
@@ -183,8 +200,8 @@ void LocalSearch::blur() {
   thrift_ = draw() < 0.5;
 }
 
-std::size_t LocalSearch::n_changed() const {
-  std::size_t n = 0;
+int LocalSearch::n_changed() const {
+  int n = 0;
   for (std::size_t f = 0; f < moves_.n_features(); ++f) n += moves_.place(f) != moves_.home(f);
   return n;
 }
@@ -255,21 +272,16 @@ void LocalSearch::mix() {
   }
 }
 
-/// Of some leaves that need several steps, the one with the best gain for its cost.
+/// Begin with the best of some leaves that need several steps.
 void LocalSearch::enter_some_leaf(double most) {
   if (moves_.n_trees() == 0) return;
-  double top = 0;
-  const Moves::Leaf* best = nullptr;
+  proposed_.clear();
   for (int k = 0; k < kLeaves; ++k) {
     const std::size_t tree = below(moves_.n_trees());
     const std::span<const Moves::Leaf> leaves = moves_.leaves(tree);
-    const Moves::Leaf& leaf = leaves[below(leaves.size())];
-    const Moves::Leap leap = moves_.leap(tree, leaf);
-    if (leap.gain <= kNoise || leap.cost > most) continue;
-    const double mine = leap.gain / std::max(leap.cost, kTiny);
-    if (mine > top) top = mine, best = &leaf;
+    propose(tree, leaves[below(leaves.size())], most);
   }
-  if (best != nullptr) moves_.enter(*best);
+  enter_best(kInfinity);
 }
 
 }  // namespace hardwood::attack

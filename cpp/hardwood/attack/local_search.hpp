@@ -41,8 +41,14 @@ class LocalSearch {
     std::vector<std::int32_t> places;
   };
 
+  struct Proposed {  ///< a leaf, by its own tree
+    double rate;
+    double cost;
+    const Moves::Leaf* leaf;
+  };
+
   bool enough() const { return moves_.value() >= needed_; }
-  std::size_t n_changed() const;
+  int n_changed() const;
   void ascend();
   void shed();
   bool repair(double most);
@@ -55,6 +61,8 @@ class LocalSearch {
   void remember(double cost);
   void mix();
   void enter_some_leaf(double most);
+  void propose(std::size_t tree, const Moves::Leaf& leaf, double most);
+  void enter_best(double missing);
 
   double draw() { return static_cast<double>(random_() >> 8) * 0x1p-24; }
   std::size_t below(std::size_t n) {
@@ -68,7 +76,8 @@ class LocalSearch {
   std::mt19937 random_;
   std::vector<double> favour_;        // per feature of moves_: what its gains count; 0 bars it
   std::vector<std::size_t> changed_;  // features of moves_
-  std::vector<Stuck> stuck_;          // the cheapest, cheapest first
+  std::vector<Proposed> proposed_;
+  std::vector<Stuck> stuck_;  // the cheapest, cheapest first
 };
 
 }  // namespace hardwood::attack

@@ -1,6 +1,7 @@
 #include "hardwood/attack/moves.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hardwood::attack {
 
@@ -40,6 +41,7 @@ void Moves::build(const NearTrees& near, const verify::Ball& ball) {
   }
   readings_.resize(std::max(readings_.size(), n_trees()));
   saved_readings_.resize(readings_.size());
+  asked_by_.resize(readings_.size());
 }
 
 /// Cells between two thresholds of the near trees are one place.
@@ -186,7 +188,7 @@ void Moves::count(const Reading& reading, double sign) {
 void Moves::enter(const Leaf& leaf) {
   for (const Side& side : box(leaf)) {
     const auto f = static_cast<std::size_t>(side.feature);
-    const std::int32_t to = std::clamp(point_[f], side.places.lo, side.places.hi);
+    const std::int32_t to = nearest_place(side);
     if (to != point_[f]) move(f, static_cast<std::size_t>(to));
   }
 }
@@ -212,24 +214,49 @@ void Moves::go_back() {
   cost_ = saved_cost_;
 }
 
-Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) {
+Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) const {
   Leap leap{leaf.value - readings_[tree].here, 0};
   int n_moved = 0;
   for (const Side& side : box(leaf)) {
     const auto f = static_cast<std::size_t>(side.feature);
-    const std::int32_t to = std::clamp(point_[f], side.places.lo, side.places.hi);
+    const std::int32_t to = nearest_place(side);
     if (to == point_[f]) continue;
     ++n_moved;
     leap.cost += costs(f)[static_cast<std::size_t>(to)] - costs(f)[place(f)];
-    leap.gain += gains(f)[static_cast<std::size_t>(to)];
-    // The tree itself is counted already.
-    for (const Change& change : readings_[tree].changes) {
-      const bool counts = change.feature == side.feature && change.places.lo <= to;
-      if (counts && to <= change.places.hi) leap.gain -= change.gain;
-    }
   }
   if (n_moved < 2) leap.gain = 0;
   return leap;
+}
+
+double Moves::gain_of(const Leaf& leaf) {
+  const std::span<const Side> sides = box(leaf);
+  from_.clear();
+  for (const Side& side : sides) {
+    std::int32_t& place = point_[static_cast<std::size_t>(side.feature)];
+    from_.push_back(place);
+    place = nearest_place(side);
+  }
+  ++n_asked_;
+  double gain = 0;
+  for (std::size_t k = 0; k < sides.size(); ++k) {
+    const auto f = static_cast<std::size_t>(sides[k].feature);
+    if (point_[f] == from_[k]) continue;
+    for (const std::int32_t at : trees_of_[f]) {
+      const auto tree = static_cast<std::size_t>(at);
+      if (std::exchange(asked_by_[tree], n_asked_) == n_asked_) continue;
+      gain += value_at_point(tree) - readings_[tree].here;
+    }
+  }
+  for (std::size_t k = 0; k < sides.size(); ++k) {
+    point_[static_cast<std::size_t>(sides[k].feature)] = from_[k];
+  }
+  return gain;
+}
+
+double Moves::value_at_point(std::size_t tree) const {
+  std::int32_t at = root_[tree];
+  while (node(at).feature != kLeaf) at = goes_left(node(at)) ? node(at).left : node(at).right;
+  return node(at).value;
 }
 
 /// Read a tree around the point: its value there and what one change makes of it.

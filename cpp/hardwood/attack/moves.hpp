@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -27,7 +28,7 @@ class Moves {
     std::size_t end;   ///< behind the last
   };
   struct Leap {
-    double gain;  ///< an estimate: other trees are taken to add up what single moves gain
+    double gain;  ///< of its own tree
     double cost;
   };
 
@@ -62,8 +63,10 @@ class Moves {
   std::span<const Leaf> leaves(std::size_t tree) const {
     return {leaves_.data() + leaf_start_[tree], leaf_start_[tree + 1] - leaf_start_[tree]};
   }
-  /// What entering a leaf would gain and cost; no gain where a single move is enough.
-  Leap leap(std::size_t tree, const Leaf& leaf);
+  /// What entering a leaf would gain in its tree, and cost; no gain where a single move is enough.
+  Leap leap(std::size_t tree, const Leaf& leaf) const;
+  /// What entering a leaf would gain in all trees.
+  double gain_of(const Leaf& leaf);
   /// The point as cells of the model's features; features that no tree splits on are left alone.
   void write(std::span<std::int32_t> cells) const;
 
@@ -93,6 +96,11 @@ class Moves {
     std::vector<Asked> asked;
   };
 
+  std::int32_t nearest_place(const Side& side) const {
+    return std::clamp(point_[static_cast<std::size_t>(side.feature)], side.places.lo,
+                      side.places.hi);
+  }
+  double value_at_point(std::size_t tree) const;
   void number_places(const NearTrees& near, const verify::Ball& ball);
   void list_leaves(std::int32_t at);
   void read_all();
@@ -136,8 +144,11 @@ class Moves {
   double constant_ = 0;
   double value_ = 0;
   double cost_ = 0;
-  std::vector<Reading> readings_;     // per tree
-  std::vector<verify::Cells> stays_;  // per feature: its places on the way down
+  std::vector<Reading> readings_;      // per tree
+  std::vector<verify::Cells> stays_;   // per feature: its places on the way down
+  std::vector<std::size_t> asked_by_;  // per tree: the last question of gain_of that read it
+  std::size_t n_asked_ = 0;
+  std::vector<std::int32_t> from_;  // places of the sides of a leaf
 
   // What was saved; of the trees, only those that were read again since.
   std::vector<std::int32_t> saved_point_;

@@ -147,7 +147,15 @@ const Case moves_know_the_margin{
           moves.move(f, random.below(moves.costs(f).size()));
           const std::size_t tree = random.below(moves.n_trees());
           const auto leaves = moves.leaves(tree);
-          if (k % 3 == 0) moves.enter(leaves[random.below(leaves.size())]);
+          const auto& leaf = leaves[random.below(leaves.size())];
+          const double before = moves.value(), gain = moves.gain_of(leaf);
+          attack::Moves entered = moves;
+          entered.enter(leaf);
+          check(std::abs(entered.value() - before - gain) < 1e-9, "what a leaf gains in all trees");
+          const attack::Moves::Leap leap = moves.leap(tree, leaf);
+          const double paid = entered.cost() - moves.cost();
+          check(std::abs(leap.cost - paid) < 1e-9, "what a leaf costs");
+          if (k % 3 == 0) moves.enter(leaf);
           if (k % 7 == 4) {
             moves.save();
             places.assign(moves.places().begin(), moves.places().end());
