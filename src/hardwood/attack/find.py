@@ -62,7 +62,7 @@ def find_adversarial(
         - "cheng": a black box; asks only for labels of chosen points, norms "inf" and 2.
         - "descent": our quick one, for norms "inf", 1 and 2: trees vote for their best leaves in a
           ball around the row, coordinate ascent does the rest, and the ball shrinks; norms 1 and 2
-          go on with a local search. Typically 1 to 2 % above the smallest change. Microseconds to
+          go on with a local search. Typically 1 % above the smallest change. Microseconds to
           milliseconds a row, in norms 1 and 2 up to a quarter of a second where a thousand trees
           are all within reach.
         - "symbolic": one best change of a single feature after the other; quick, for norm 0.
