@@ -36,6 +36,26 @@ def same(a, b):
     )
 
 
+def check_same_tree(X, table, g, h, eps, **how):
+    """Rows behind the first N of a table do not train, so the tree is that of the first N alone."""
+    reach = Threat(eps).reach(D)
+    alone, together = HistTable(X, reach), HistTable(table, reach)
+    assert all(np.array_equal(alone.edges(f), together.edges(f)) for f in range(D))
+    n_times = len(table) // N
+    rows = np.zeros(n_times * N, dtype=np.uint8)
+    rows[:N] = np.arange(N) % 3 > 0
+    [tree], leaf = alone.grow(g, h, rows=rows[:N], **how)
+    assert (tree.feature >= 0).sum() > 5
+    [other], other_leaf = together.grow(
+        np.tile(g, (n_times, 1)), np.tile(h, (n_times, 1)), rows=rows, **how
+    )
+    assert same(
+        ([getattr(tree, name) for name in tree.__dataclass_fields__], leaf),
+        ([getattr(other, name) for name in other.__dataclass_fields__], other_leaf[:N]),
+    )
+    return other_leaf
+
+
 @pytest.mark.parametrize("inner", ["paper", "exact"])
 @pytest.mark.parametrize("zeros", [0.5, 0.97])
 def test_sparse_and_dense_tables_give_the_same_bytes(inner, zeros):
@@ -70,27 +90,9 @@ def test_rows_that_are_passed_over_change_nothing(inner, min_samples_leaf, n_fea
     for f, x in enumerate(X.T):
         if x.any():
             busy[:, f] = rng.choice(x[(x != 0) & ~np.isnan(x)], 9 * N)
-    rows = (np.arange(10 * N) % 3 > 0).astype(np.uint8)
-    rows[N:] = 0
     features = np.sort(rng.permutation(D)[:n_features]).astype(np.int32)
     rules = NewtonRules(inner=inner, max_depth=6, min_samples_leaf=min_samples_leaf)
-    reach = Threat(0.05).reach(D)
-    quiet = HistTable(X, reach)
-    [tree], leaf = quiet.grow(g, h, rows=rows[:N], features=features, rules=rules)
-    assert (tree.feature >= 0).sum() > 5
-    table = HistTable(np.vstack([X, busy]), reach)
-    assert all(np.array_equal(quiet.edges(f), table.edges(f)) for f in range(D))
-    [other], other_leaf = table.grow(
-        np.repeat(g, 10, axis=1).T.reshape(-1, 1).copy(),
-        np.repeat(h, 10, axis=1).T.reshape(-1, 1).copy(),
-        rows=rows,
-        features=features,
-        rules=rules,
-    )
-    assert same(
-        ([getattr(tree, name) for name in tree.__dataclass_fields__], leaf),
-        ([getattr(other, name) for name in other.__dataclass_fields__], other_leaf[:N]),
-    )
+    check_same_tree(X, np.vstack([X, busy]), g, h, 0.05, features=features, rules=rules)
 
 
 @pytest.mark.parametrize("inner", ["paper", "exact"])
@@ -108,28 +110,11 @@ def test_features_that_share_a_column_change_nothing(inner, min_samples_leaf, n_
     g += rng.normal(size=(N, 1)).astype(np.float32) + np.where(np.isnan(X[:, 3:4]), 1, 0)
     h = rng.uniform(0.2, 1, (N, 1)).astype(np.float32)
     n_times = 22
-    rows = np.zeros(n_times * N, dtype=np.uint8)
-    rows[:N] = np.arange(N) % 3 > 0
     features = np.sort(rng.permutation(D)[:n_features]).astype(np.int32)
     rules = NewtonRules(inner=inner, max_depth=6, min_samples_leaf=min_samples_leaf)
-    reach = Threat(0.2).reach(D)
-    alone = HistTable(X, reach)
-    [tree], leaf = alone.grow(g, h, rows=rows[:N], features=features, rules=rules)
-    assert (tree.feature >= 0).sum() > 5
-    table = HistTable(np.tile(X, (n_times, 1)), reach)
-    assert all(np.array_equal(alone.edges(f), table.edges(f)) for f in range(D))
-    [other], other_leaf = table.grow(
-        np.tile(g, (n_times, 1)),
-        np.tile(h, (n_times, 1)),
-        rows=rows,
-        features=features,
-        rules=rules,
-    )
-    assert same(
-        ([getattr(tree, name) for name in tree.__dataclass_fields__], leaf),
-        ([getattr(other, name) for name in other.__dataclass_fields__], other_leaf[:N]),
-    )
-    assert np.array_equal(np.tile(other_leaf[:N], (n_times, 1)), other_leaf)
+    table = np.tile(X, (n_times, 1))
+    leaf = check_same_tree(X, table, g, h, 0.2, features=features, rules=rules)
+    assert np.array_equal(np.tile(leaf[:N], (n_times, 1)), leaf)
 
 
 def test_sparse_input_in_any_order_is_left_as_it_is():
