@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray, IntArray
-from hardwood.ensemble.loss import Derivatives, Float32Array, Loss
+from hardwood.ensemble.loss import Derivatives, Float32Array, KnownLoss, Loss, RefittedLoss
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.model.trees import Trees
@@ -185,13 +185,17 @@ class Booster:
     ) -> Float32Array:
         """Values of the nodes, shrunk."""
         value = tree.value[:, 0]
-        if self.loss.refits_leaves:
-            value = self._refitted(value, leaf, rows)
+        if isinstance(self.loss, RefittedLoss):
+            value = self._refitted(self.loss, value, leaf, rows)
         shrunk: Float32Array = value * np.float32(self.learning_rate)
         return shrunk
 
     def _refitted(
-        self, value: Float32Array, leaf: IntArray, rows: npt.NDArray[np.uint8] | None
+        self,
+        loss: RefittedLoss,
+        value: Float32Array,
+        leaf: IntArray,
+        rows: npt.NDArray[np.uint8] | None,
     ) -> Float32Array:
         value = value.copy()
         lack = self.y - self.margin[:, 0]
@@ -200,7 +204,7 @@ class Booster:
         borders = np.flatnonzero(np.diff(leaf[by_leaf])) + 1
         for inside in np.split(by_leaf, borders):
             weight = None if self.weight is None else self.weight[inside]
-            value[leaf[inside[0]]] = self.loss.leaf_value(lack[inside], weight)
+            value[leaf[inside[0]]] = loss.leaf_value(lack[inside], weight)
         return value
 
 
@@ -300,18 +304,14 @@ class Watch:
 
     def _evaluate(self, booster: Booster) -> float:
         """Add to the history; gives the figure that early stopping looks at."""
-        score = np.nan
-        if booster.loss.known:
-            self._note(
-                "train", "loss", booster.loss.mean(booster.y, booster.margin, booster.weight)
-            )
-        if self.validation is not None and booster.loss.known:
-            held = self.validation
-            loss = booster.loss.mean(held.y, held.margin, held.weight)
-            self._note("validation", "loss", loss)
-            score = -loss
-        if self.validation is not None and self.scorer is not None:
-            score = self.scorer(self.validation)
+        score, loss, held = np.nan, booster.loss, self.validation
+        if isinstance(loss, KnownLoss):
+            self._note("train", "loss", loss.mean(booster.y, booster.margin, booster.weight))
+            if held is not None:
+                score = -loss.mean(held.y, held.margin, held.weight)
+                self._note("validation", "loss", -score)
+        if held is not None and self.scorer is not None:
+            score = self.scorer(held)
             self._note("validation", "score", score)
         return score
 

@@ -33,10 +33,6 @@ class Loss(ABC):
     n_outputs: int = 1
     max_step: float = 0.0
     """Largest value of a leaf before shrinkage; 0 means no limit."""
-    refits_leaves: bool = False
-    """Whether leaves are refitted, because Newton's step is no guide."""
-    known: bool = True
-    """Whether the loss itself can be computed, not only its derivatives."""
 
     def check(self, y: Float32Array) -> None:  # noqa: B027 - most losses take any label
         """Refuse labels outside the loss's domain."""
@@ -65,6 +61,10 @@ class Loss(ABC):
         """The derivatives of a next round; those of the round before may be overwritten."""
         return self.derivatives(y, margin)
 
+
+class KnownLoss(Loss):
+    """A loss that can be computed itself, not only its derivatives."""
+
     @abstractmethod
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         """The loss of every row."""
@@ -73,9 +73,13 @@ class Loss(ABC):
         """The mean loss."""
         return float(np.average(self.per_row(y, margin).astype(np.float64), weights=weight))
 
+
+class RefittedLoss(KnownLoss):
+    """A loss whose leaves are refitted, because Newton's step is no guide."""
+
+    @abstractmethod
     def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
-        """The best value of a leaf from what its rows still lack; only if `refits_leaves`."""
-        raise NotImplementedError
+        """The best value of a leaf from what its rows still lack."""
 
 
 def inverse_link(link: Link, margin: FloatArray) -> FloatArray:
@@ -103,7 +107,7 @@ def softmax(margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return probability
 
 
-class _CoreLoss(Loss):
+class _CoreLoss(KnownLoss):
     """A loss whose derivatives the core writes down."""
 
     _write: Callable[..., None]
@@ -163,7 +167,7 @@ class Softmax(_CoreLoss):
         return total - own
 
 
-class SquaredError(Loss):
+class SquaredError(KnownLoss):
     """Half the squared error."""
 
     def base(self, y: Float32Array, weight: Weight) -> FloatArray:
@@ -176,7 +180,7 @@ class SquaredError(Loss):
         return (margin[:, 0] - y) ** 2 / 2
 
 
-class Huber(Loss):
+class Huber(KnownLoss):
     """Quadratic near 0, linear far away, smooth between: XGBoost's pseudo-Huber loss."""
 
     def __init__(self, slope: float) -> None:
@@ -199,7 +203,7 @@ class Huber(Loss):
         return loss
 
 
-class Poisson(Loss):
+class Poisson(KnownLoss):
     """Negative log likelihood of counts with the mean exp(margin)."""
 
     link: Link = "exp"
@@ -238,10 +242,8 @@ class Poisson(Loss):
         return loss
 
 
-class Quantile(Loss):
+class Quantile(RefittedLoss):
     """Pinball loss; its leaves hold the quantile of what their rows still lack."""
-
-    refits_leaves = True
 
     def __init__(self, quantile: float) -> None:
         self.quantile = quantile
@@ -265,8 +267,6 @@ class Quantile(Loss):
 
 class Custom(Loss):
     """Derivatives that the user computes."""
-
-    known = False
 
     def __init__(self, function: CustomLoss, n_outputs: int, link: Link) -> None:
         self.function = function
@@ -300,9 +300,6 @@ class Custom(Loss):
             )
         shape = margin.shape
         return gradient.reshape(shape).copy(), hessian.reshape(shape).copy()
-
-    def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
-        raise NotImplementedError("the value of a custom loss is not known")
 
 
 def _weighted_quantile(y: Float32Array, weight: Weight, quantile: float) -> float:

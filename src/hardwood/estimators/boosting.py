@@ -30,7 +30,7 @@ from hardwood.ensemble.boosting import (
     boost,
     log_progress,
 )
-from hardwood.ensemble.loss import Float32Array, Loss, inverse_link
+from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss, inverse_link
 from hardwood.estimators._base import RobustEstimator, TargetData, warn_if_constant
 from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
@@ -117,7 +117,7 @@ class _RobustGradientBoosting(RobustEstimator):
         n_features = data.X.shape[1]
         reach = self._reach(n_features, data.feature_names)
         monotonic = self._monotonic(self.monotonic_cst, n_features, data.feature_names)
-        if monotonic.any() and loss.refits_leaves:
+        if monotonic.any() and isinstance(loss, RefittedLoss):
             raise ValueError(
                 'monotonic_cst cannot be kept with loss="quantile", which refits the leaves; drop '
                 "it, or use another loss."
@@ -198,7 +198,7 @@ class _RobustGradientBoosting(RobustEstimator):
         if held_out is None:
             return Watch(callbacks=callbacks, evals_result=self._history_to_continue())
         scorer = None if self.scoring is None else self._scorer(model)
-        if self.early_stopping and scorer is None and not loss.known:
+        if self.early_stopping and scorer is None and not isinstance(loss, KnownLoss):
             raise ValueError(
                 "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
                 "scoring."
