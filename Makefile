@@ -1,8 +1,8 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cpp test-python lint format bench bench-boosting table2 inner \
-        docs sanitize fuzz clean bench-attacks bench-distance
+.PHONY: help build demo test test-cpp test-python lint format bench bench-boosting table2 inner defaults \
+        docs sanitize fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest
 
 PYTHON ?= python3
 VENV   := .venv
@@ -69,8 +69,17 @@ bench: build ## Times against scikit-learn's; fails when a target is missed
 bench-boosting: build $(VENV)/.bench-tools ## Boosting against XGBoost and LightGBM: time, memory, accuracy
 	$(BIN)/python benchmarks/boosting.py
 
+bench-threads: build ## Two threads against one, alone and beside busy processes
+	$(BIN)/python benchmarks/threads.py
+
+bench-forest: build $(VENV)/.bench-tools ## Forests against scikit-learn's and XGBoost's: time, accuracy
+	$(BIN)/python benchmarks/forest.py
+
 inner: build ## Robust accuracy of inner="paper" and "exact"; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/inner.py
+
+defaults: build ## Boosting with nothing set but eps, on twelve tables; HARDWOOD_DATA names the directory of the data
+	@$(BIN)/python benchmarks/paper/defaults.py
 
 bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the paper and ART; HARDWOOD_DATA names the data
 	$(BIN)/python benchmarks/attacks.py
@@ -85,20 +94,21 @@ docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs; brok
 	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet docs build/docs
 	@echo "build/docs/index.html"
 
-# The thread sanitizer cannot see how libgomp waits for its threads and reports races that are none,
-# so there the loops run on standard threads, which it understands.
 sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and thread sanitizers
 	for kind in address,undefined thread; do \
-	  openmp=ON; [ $$kind != thread ] || openmp=OFF; \
 	  $(CMAKE) -S . -B build/sanitize-$$kind -G Ninja --log-level=WARNING \
 	    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHARDWOOD_PYTHON=OFF -DHARDWOOD_TESTS=ON \
-	    -DHARDWOOD_CHECKS=ON -DHARDWOOD_SANITIZE=$$kind -DHARDWOOD_OPENMP=$$openmp && \
+	    -DHARDWOOD_CHECKS=ON -DHARDWOOD_SANITIZE=$$kind && \
 	  $(CMAKE) --build build/sanitize-$$kind && build/sanitize-$$kind/core_tests || exit 1; \
 	done
 
 FUZZ_SECONDS ?= 600
 fuzz: $(VENV)/.test-tools ## Broken model files, a million or ten minutes of them
 	$(BIN)/python tests/fuzz/fuzz_model_files.py --seconds $(FUZZ_SECONDS)
+
+HUNT_SECONDS ?= 600
+hunt: build $(VENV)/.test-tools ## Every answer about random small models of every library, against enumeration
+	$(BIN)/python tests/hunt/hunt.py --seconds $(HUNT_SECONDS)
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) build

@@ -68,6 +68,7 @@ class Model:
         """An estimator that is not fitted yet."""
         return hw.RobustGradientBoostingClassifier(
             eps=self.eps,
+            inner="paper",
             n_estimators=self.n_estimators,
             max_depth=self.max_depth,
             learning_rate=self.learning_rate,

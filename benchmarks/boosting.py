@@ -296,6 +296,38 @@ class Benchmark:
             ),
         ]
 
+    def certified(self) -> list[Result]:
+        """inner="certified": time and memory against natural XGBoost, and growth with the rows."""
+        images = {"data": "fashion_mnist", "n_rows": 60_000, "rounds": 20}
+        ours = {"inner": "certified", "eps": 0.02}
+        sizes = (200_000, 4_000_000)
+        fits = [
+            self._fit("xgboost"),
+            self._fit("hardwood", **ours),
+            self._fit("xgboost", **images),
+            self._fit("hardwood", **images, **(ours | {"eps": 0.1})),
+            *[self._fit("hardwood", n_rows=n, rounds=10, **ours) for n in sizes],
+        ]
+        large, rows, theirs, pixels, few, many = best_of(fits, self.n_turns)
+        name = "1,000,000 x 28, eps 0.02, inner certified: "
+        per_row = getattr(many, self.clock) / sizes[1] / (getattr(few, self.clock) / sizes[0])
+        return [
+            self._ratio(name + "time / XGBoost natural", rows, large, at_most=1.2),
+            Result(name + "memory / XGBoost", rows.memory / large.memory, at_most=1.0),
+            self._ratio(
+                "Fashion-MNIST, eps 0.1, inner certified: time / XGBoost natural",
+                pixels,
+                theirs,
+                at_most=0.6,
+            ),
+            Result(
+                "4,000,000 x 28, inner certified: time a row relative to 200,000 rows",
+                per_row,
+                at_most=1.1,
+                answer={"few": asdict(few), "many": asdict(many)},
+            ),
+        ]
+
     def growth(self) -> list[Result]:
         """Time a row at 1,000,000 and 4,000,000 rows relative to 200,000."""
         sizes = (200_000, 1_000_000, 4_000_000)
@@ -388,7 +420,7 @@ class Benchmark:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parts = ["large", "images", "growth", "every_threshold", "predictions"]
+    parts = ["large", "images", "certified", "growth", "every_threshold", "predictions"]
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all by default")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
     parser.add_argument("--turns", type=int, default=2)

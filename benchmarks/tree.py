@@ -62,9 +62,11 @@ def take_turns(calls: dict[str, Callable[[], Any]], n_turns: int) -> dict[str, f
     return best
 
 
-def robust(eps: float, criterion: str = "entropy") -> hw.RobustDecisionTreeClassifier:
+def robust(
+    eps: float, criterion: str = "entropy", method: str = "exact"
+) -> hw.RobustDecisionTreeClassifier:
     return hw.RobustDecisionTreeClassifier(
-        eps=eps, criterion=criterion, max_depth=MAX_DEPTH, n_jobs=1
+        eps=eps, criterion=criterion, method=method, max_depth=MAX_DEPTH, n_jobs=1
     )
 
 
@@ -75,19 +77,23 @@ def fits(n: int, n_turns: int) -> list[Result]:
     results = []
     for criterion in ("entropy", "gini"):
         natural = DecisionTreeClassifier(criterion=criterion, max_depth=MAX_DEPTH, random_state=0)
-        models = {eps: robust(eps, criterion) for eps in (0.0, 0.05, 0.1)}
+        models = {
+            f"{method}, eps {eps:g}": robust(eps, criterion, method)
+            for method in ("exact", "hist")
+            for eps in (0.0, 0.05, 0.1)
+        }
         calls: dict[str, Callable[[], Any]] = {"scikit-learn": lambda m=natural: m.fit(X32, y)}
-        for eps, model in models.items():
-            calls[f"eps {eps:g}"] = lambda m=model: m.fit(X64, y)
+        for name, model in models.items():
+            calls[name] = lambda m=model: m.fit(X64, y)
         seconds = take_turns(calls, n_turns)
-        for eps, model in models.items():
+        for name, model in models.items():
             results.append(
                 Result(
-                    f"fit, {criterion}, eps {eps:g} / scikit-learn's natural fit",
-                    seconds[f"eps {eps:g}"] / seconds["scikit-learn"],
+                    f"fit, {criterion}, {name} / scikit-learn's natural fit",
+                    seconds[name] / seconds["scikit-learn"],
                     at_most=1.0,
                     seconds={
-                        "hardwood": seconds[f"eps {eps:g}"],
+                        "hardwood": seconds[name],
                         "scikit-learn": seconds["scikit-learn"],
                     },
                     answer={

@@ -182,6 +182,7 @@ def train(model: Model, X: np.ndarray, y: np.ndarray) -> hw.Trees:
     if model.eps:
         robust = hw.RobustGradientBoostingClassifier(
             eps=model.eps,
+            inner="paper",
             n_estimators=model.n_rounds,
             max_depth=model.max_depth,
             learning_rate=model.learning_rate,

@@ -11,52 +11,35 @@
 namespace hardwood::bind {
 namespace {
 
-/// Attacks that need nothing but the model and its rows cross the border in the same way.
-void bind_plain(nb::module_& module, const char* name, decltype(attack::papernot)* run,
-                const char* doc) {
+/// All attacks that read the trees cross the border in the same way.
+void bind_one(nb::module_& module, const char* name, decltype(attack::papernot)* run,
+              const char* doc) {
   module.def(
       name,
       [run](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
             verify::Norm norm, const Array2<double>& reach, const Array1<double>& down_scale,
-            const Array1<double>& up_scale, int n_threads) {
+            const Array1<double>& up_scale, int n_threads, verify::Watch& watch) {
         const verify::Budget budget{norm, std::numeric_limits<double>::infinity(), reaches(reach),
                                     span(down_scale), span(up_scale)};
         std::vector<double> x_adv;
         {
           const nb::gil_scoped_release release;
-          x_adv = run(trees.trees, matrix(x), span(y), budget, n_threads);
+          x_adv = run(trees.trees, matrix(x), span(y), budget, n_threads, watch);
         }
         return own(std::move(x_adv), x.shape(1));
       },
       nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
       nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("n_threads"), doc);
+      nb::arg("up_scale").noconvert(), nb::arg("n_threads"), nb::arg("watch"), doc);
 }
 
 }  // namespace
 
 void bind_attack(nb::module_& module) {
-  bind_plain(module, "papernot", &attack::papernot, "Papernot's attack on the first tree: x_adv.");
-  bind_plain(module, "symbolic", &attack::symbolic,
-             "One best change after the other, by symbolic prediction: x_adv.");
-  module.def(
-      "descent",
-      [](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
-         verify::Norm norm, const Array2<double>& reach, const Array1<double>& down_scale,
-         const Array1<double>& up_scale, int n_threads, verify::Watch& watch) {
-        const verify::Budget budget{norm, std::numeric_limits<double>::infinity(), reaches(reach),
-                                    span(down_scale), span(up_scale)};
-        std::vector<double> x_adv;
-        {
-          const nb::gil_scoped_release release;
-          x_adv = attack::descent(trees.trees, matrix(x), span(y), budget, n_threads, watch);
-        }
-        return own(std::move(x_adv), x.shape(1));
-      },
-      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
-      nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("n_threads"), nb::arg("watch"),
-      "A near example for every row, quickly: x_adv.");
+  bind_one(module, "papernot", &attack::papernot, "Papernot's attack on the first tree: x_adv.");
+  bind_one(module, "symbolic", &attack::symbolic,
+           "One best change after the other, by symbolic prediction: x_adv.");
+  bind_one(module, "descent", &attack::descent, "A near example for every row, quickly: x_adv.");
   module.def(
       "lengths",
       [](const Array2<double>& x, const Array2<double>& z, verify::Norm norm,

@@ -1,5 +1,6 @@
 #include "array.hpp"
 #include "hardwood/ensemble/loss.hpp"
+#include "interruptible.hpp"
 
 namespace hardwood::bind {
 
@@ -9,7 +10,7 @@ void bind_ensemble(nb::module_& module) {
         name,
         [loss](const Array1<float>& label, const Array2<float>& margin, const Out2<float>& gradient,
                const Out2<float>& hessian, int n_threads) {
-          const nb::gil_scoped_release release;
+          const InterruptibleRelease release;
           loss(span(label), matrix(margin), {matrix(gradient), matrix(hessian)}, n_threads);
         },
         nb::arg("label").noconvert(), nb::arg("margin").noconvert(),
@@ -24,7 +25,7 @@ void bind_ensemble(nb::module_& module) {
       "add_leaf_values",
       [](const Array2<std::int32_t>& leaf, const Array1<float>& value,
          const Array1<std::int64_t>& first, const Out2<float>& margin, int n_threads) {
-        const nb::gil_scoped_release release;
+        const InterruptibleRelease release;
         ensemble::add_leaf_values(matrix(leaf), span(value), span(first), matrix(margin),
                                   n_threads);
       },

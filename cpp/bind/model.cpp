@@ -5,6 +5,7 @@
 #include "array.hpp"
 #include "hardwood/model/leaf_boxes.hpp"
 #include "hardwood/model/link.hpp"
+#include "interruptible.hpp"
 #include "trees.hpp"
 
 namespace hardwood::bind {
@@ -54,6 +55,26 @@ leaf_categories(const CheckedTrees& self, std::size_t tree) {
           own(std::move(all_but)),    own(std::move(start)), own(std::move(listed))};
 }
 
+/// What the link makes of margins, row by row.
+Owned2<double> means(const Array2<double>& margin, model::LinkKind kind, double divisor,
+                     double slope, bool float32) {
+  const model::Link link{kind, divisor, slope, float32};
+  std::vector<double> mean(margin.data(), margin.data() + margin.size());
+  const std::size_t n_outputs = margin.shape(1);
+  for (std::size_t at = 0; at < mean.size(); at += n_outputs) {
+    link.apply({mean.data() + at, n_outputs});
+  }
+  return own(std::move(mean), n_outputs);
+}
+
+/// The label that each row's margins decide.
+Owned1<std::int32_t> labels(const CheckedTrees& self, const Array2<double>& margin) {
+  const Matrix<const double> rows = matrix(margin);
+  std::vector<std::int32_t> label(rows.n_rows);
+  for (std::size_t i = 0; i < rows.n_rows; ++i) label[i] = self.trees.decision.label(rows.row(i));
+  return own(std::move(label));
+}
+
 /// Where each node's threshold cuts the doubles; leaves have one, too, that means nothing.
 Owned1<double> edges(const CheckedTrees& self) {
   std::vector<double> edge(self.trees.n_nodes());
@@ -76,6 +97,18 @@ Owned1<std::uint8_t> sides(const CheckedTrees& self, const Array1<double>& x) {
 
 void bind_model(nb::module_& module) {
   module.def("log_float32", &model::log_float32, nb::arg("x"));
+  nb::enum_<model::LinkKind>(module, "Link")
+      .value("identity", model::LinkKind::kIdentity)
+      .value("logistic", model::LinkKind::kLogistic)
+      .value("softmax", model::LinkKind::kSoftmax)
+      .value("share", model::LinkKind::kShare)
+      .value("exp", model::LinkKind::kExp)
+      .value("square", model::LinkKind::kSquare)
+      .value("softplus", model::LinkKind::kSoftplus)
+      .value("one_vs_rest", model::LinkKind::kOneVsRest)
+      .value("hinge", model::LinkKind::kHinge);
+  module.def("means", &means, nb::arg("margin").noconvert(), nb::arg("link"), nb::arg("divisor"),
+             nb::arg("slope"), nb::arg("float32"));
   nb::class_<CheckedTrees>(module, "Trees", "Checked trees, ready to predict.")
       .def(
           "__init__",
@@ -85,7 +118,9 @@ void bind_model(nb::module_& module) {
              const Array2<double>& value, const Array1<std::int64_t>& tree_start,
              const Array1<std::int32_t>& tree_output, const Array1<double>& base,
              std::int32_t n_features, bool x_float32, bool sum_float32,
-             const Array1<std::int64_t>& category_start, const Array1<std::int32_t>& category) {
+             const Array1<std::int64_t>& category_start, const Array1<std::int32_t>& category,
+             model::LinkKind link, double divisor, double slope, double cut, bool of_means,
+             double tie) {
             model::Trees trees{vector(feature),
                                vector(threshold),
                                vector(left),
@@ -100,7 +135,8 @@ void bind_model(nb::module_& module) {
                                x_float32,
                                sum_float32,
                                vector(category_start),
-                               vector(category)};
+                               vector(category),
+                               {cut, of_means, tie, {link, divisor, slope, sum_float32}}};
             new (self) CheckedTrees(std::move(trees));
           },
           nb::arg("feature").noconvert(), nb::arg("threshold").noconvert(),
@@ -109,13 +145,14 @@ void bind_model(nb::module_& module) {
           nb::arg("tree_start").noconvert(), nb::arg("tree_output").noconvert(),
           nb::arg("base").noconvert(), nb::arg("n_features"), nb::arg("x_float32"),
           nb::arg("sum_float32"), nb::arg("category_start").noconvert(),
-          nb::arg("category").noconvert())
+          nb::arg("category").noconvert(), nb::arg("link"), nb::arg("divisor"), nb::arg("slope"),
+          nb::arg("cut"), nb::arg("of_means"), nb::arg("tie"))
       .def(
           "margin",
           [](const CheckedTrees& self, const Array2<double>& x, int n_threads) {
             std::vector<double> margin;
             {
-              const nb::gil_scoped_release release;
+              const InterruptibleRelease release;
               margin = self.predictor->margin(matrix(x), n_threads);
             }
             return own(std::move(margin), self.trees.n_outputs());
@@ -126,12 +163,13 @@ void bind_model(nb::module_& module) {
           [](const CheckedTrees& self, const Array2<double>& x, int n_threads) {
             std::vector<NodeId> leaf;
             {
-              const nb::gil_scoped_release release;
+              const InterruptibleRelease release;
               leaf = self.predictor->apply(matrix(x), n_threads);
             }
             return own(std::move(leaf), self.trees.n_trees());
           },
           nb::arg("x").noconvert(), nb::arg("n_threads"))
+      .def("labels", &labels, nb::arg("margin").noconvert())
       .def("edges", &edges)
       .def("sides", &sides, nb::arg("x").noconvert())
       .def("leaf_boxes", &dense_boxes, nb::arg("tree"))

@@ -4,34 +4,26 @@
 #include "array.hpp"
 #include "grown_tree.hpp"
 #include "hardwood/grow/newton_tree.hpp"
+#include "interruptible.hpp"
 #include "reach.hpp"
-#include "signal_check.hpp"
+#include "rules.hpp"
 
 namespace hardwood::bind {
 
 void bind_newton(nb::module_& module) {
-  nb::class_<grow::NewtonRules>(module, "NewtonRules")
-      .def(
-          "__init__",
-          [](grow::NewtonRules* self, grow::Inner inner, double reg_lambda, double reg_alpha,
-             double min_split_gain, double min_child_weight, double max_step,
-             std::size_t min_samples_leaf, std::int32_t max_depth, std::size_t max_leaf_nodes,
-             int n_threads) {
-            new (self) grow::NewtonRules{
-                inner,    reg_lambda,       reg_alpha, min_split_gain, min_child_weight,
-                max_step, min_samples_leaf, max_depth, max_leaf_nodes, n_threads};
-          },
-          nb::kw_only(), nb::arg("inner"), nb::arg("reg_lambda"), nb::arg("reg_alpha"),
-          nb::arg("min_split_gain"), nb::arg("min_child_weight"), nb::arg("max_step"),
-          nb::arg("min_samples_leaf"), nb::arg("max_depth"), nb::arg("max_leaf_nodes"),
-          nb::arg("n_threads"));
+  bind_rules<grow::NewtonRules>(module, "NewtonRules")
+      .def_rw("reg_lambda", &grow::NewtonRules::reg_lambda)
+      .def_rw("reg_alpha", &grow::NewtonRules::reg_alpha)
+      .def_rw("min_child_weight", &grow::NewtonRules::min_child_weight)
+      .def_rw("max_step", &grow::NewtonRules::max_step)
+      .def_rw("least_gain", &grow::NewtonRules::least_gain);
 
   nb::class_<grow::ExactTable>(module, "ExactTable")
       .def(
           "__init__",
           [](grow::ExactTable* self, const Array2<double>& x, const Array2<double>& reach,
              int n_threads) {
-            const nb::gil_scoped_release release;
+            const InterruptibleRelease release;
             new (self) grow::ExactTable(matrix(x), reaches(reach), n_threads);
           },
           nb::arg("x").noconvert(), nb::arg("reach").noconvert(), nb::arg("n_threads"))
@@ -43,10 +35,9 @@ void bind_newton(nb::module_& module) {
              const grow::NewtonRules& rules) {
             grow::NewtonTrees grown;
             {
-              const nb::gil_scoped_release release;
-              grown =
-                  self.grow(matrix(gradient), matrix(hessian), span(weight),
-                            {span(rows), span(features), span(monotonic)}, rules, SignalCheck());
+              const InterruptibleRelease release;
+              grown = self.grow(matrix(gradient), matrix(hessian), span(weight),
+                                {span(rows), span(features), span(monotonic)}, rules, checkpoint);
             }
             std::vector<OwnedTree> trees;
             for (grow::GrownTree& tree : grown.trees) trees.push_back(own(std::move(tree)));

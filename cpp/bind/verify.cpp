@@ -1,4 +1,3 @@
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
@@ -25,9 +24,9 @@ void bind_ensemble(nb::module_& module, const char* name, Ask* ask, const char* 
       [ask](const CheckedTrees& trees, const Array2<double>& x, const Given& given,
             verify::Norm norm, double radius, const Array2<double>& reach,
             const Array1<double>& down_scale, const Array1<double>& up_scale, double row_seconds,
-            double total_seconds, int n_threads, verify::Watch& watch) {
+            int n_threads, verify::Watch& watch) {
         const verify::Budget budget{norm, radius, reaches(reach), span(down_scale), span(up_scale)};
-        const verify::Limits limits{row_seconds, total_seconds, n_threads};
+        const verify::Limits limits{row_seconds, n_threads};
         verify::Distances found;
         {
           const nb::gil_scoped_release release;
@@ -39,8 +38,8 @@ void bind_ensemble(nb::module_& module, const char* name, Ask* ask, const char* 
       },
       nb::arg("trees"), nb::arg("x").noconvert(), nb::arg(given_name).noconvert(), nb::arg("norm"),
       nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("row_seconds"), nb::arg("total_seconds"),
-      nb::arg("n_threads"), nb::arg("watch"), doc);
+      nb::arg("up_scale").noconvert(), nb::arg("row_seconds"), nb::arg("n_threads"),
+      nb::arg("watch"), doc);
 }
 
 }  // namespace
@@ -56,23 +55,33 @@ void bind_verify(nb::module_& module) {
       "nearest_in_tree",
       [](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
          verify::Norm norm, double radius, const Array2<double>& reach,
-         const Array1<double>& down_scale, const Array1<double>& up_scale, int n_threads) {
+         const Array1<double>& down_scale, const Array1<double>& up_scale, int n_threads,
+         verify::Watch& watch) {
         const verify::Budget budget{norm, radius, reaches(reach), span(down_scale), span(up_scale)};
         verify::Nearest nearest;
         {
           const nb::gil_scoped_release release;
-          nearest = verify::nearest_in_tree(trees.trees, matrix(x), span(y), budget, n_threads);
+          nearest =
+              verify::nearest_in_tree(trees.trees, matrix(x), span(y), budget, n_threads, watch);
         }
-        return std::pair(own(std::move(nearest.distance)),
-                         own(std::move(nearest.x_adv), x.shape(1)));
+        return std::tuple(own(std::move(nearest.distance)),
+                          own(std::move(nearest.x_adv), x.shape(1)),
+                          own(std::move(nearest.answered)));
       },
       nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
       nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("n_threads"),
-      "Distance of every row to the nearest leaf of another label, and the point there.");
+      nb::arg("up_scale").noconvert(), nb::arg("n_threads"), nb::arg("watch"),
+      "Distance of every row to the nearest leaf of another label, the point there, and whether "
+      "the row's turn came.");
 
   nb::class_<verify::Watch>(module, "Watch", "How far a search has got; it can be stopped.")
-      .def(nb::init<>())
+      .def(
+          "__init__",
+          [](verify::Watch* self, double seconds) {
+            new (self) verify::Watch;
+            self->deadline = verify::after(std::chrono::steady_clock::now(), seconds);
+          },
+          nb::arg("seconds"))
       .def("stop", [](verify::Watch& self) { self.stop = true; })
       .def_prop_ro("n_done", [](const verify::Watch& self) { return self.n_done.load(); })
       .def_prop_ro("n_open", [](const verify::Watch& self) { return self.n_open.load(); });

@@ -1,70 +1,59 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <exception>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#else
-#include <system_error>
-#include <thread>
-#endif
+#include "hardwood/interrupt.hpp"
 
 namespace hardwood {
 
-/// Call `body(i, thread)` for every i in [0, n) on up to `n_threads` threads.
+/// One turn of a loop, its type forgotten; it returns how many more turns it makes necessary.
+struct LoopBody {
+  void* body;
+  std::size_t (*call)(void* body, std::size_t turn, int thread);
+
+  template <class Body>
+  explicit LoopBody(Body& of)
+      : body(const_cast<void*>(static_cast<const void*>(std::addressof(of)))),
+        call([](void* plain, std::size_t turn, int thread) -> std::size_t {
+          return (*static_cast<Body*>(plain))(turn, thread);
+        }) {}
+};
+
+/// Whether this thread is inside a loop of several threads.
+bool in_parallel_loop();
+
+/// The loops below with more than one thread.
+void share_loop(std::size_t n_turns, int n_threads, const LoopBody& body);
+
+/// Call `body(i, thread)` for every i in [0, n) on up to `n_threads` threads, `thread` being below
+/// `n_threads`.
 ///
-/// The only place that knows OpenMP; without it the threads are the standard library's, started
-/// anew for every loop. An exception leaves the loop on the calling thread: the first
-/// one wins, work not yet started is skipped. Bodies must write to places of their own, so the
+/// This header and parallel.cpp are the only files that know threads. The calling thread, number 0,
+/// goes through the turns itself; helpers, which sleep between loops, take turns as long as there
+/// are any. Nobody waits for a helper that has not begun a turn: on a busy machine the caller
+/// simply does more. A loop inside a loop stays on its thread.
+///
+/// An exception leaves the loop on the calling thread: the first one wins, work not yet started is
+/// skipped. Every turn begins with a `checkpoint`. Bodies must write to places of their own, so the
 /// result cannot depend on the number of threads.
 template <class Body>
 void parallel_for(std::size_t n, int n_threads, Body&& body) {
-  if (n_threads <= 1 || n <= 1) {
-    for (std::size_t i = 0; i < n; ++i) body(i, 0);
+  if (n_threads <= 1 || n <= 1 || in_parallel_loop()) {
+    for (std::size_t i = 0; i < n; ++i) {
+      checkpoint();
+      body(i, 0);
+    }
     return;
   }
-  std::exception_ptr first_error;
-  std::mutex error_lock;
-  std::atomic<bool> stop = false;
-  const auto guarded = [&](std::size_t i, int thread) {
-    if (stop) return;
-    try {
-      body(i, thread);
-    } catch (...) {
-      const std::lock_guard guard(error_lock);
-      if (!first_error) first_error = std::current_exception();
-      stop = true;
-    }
+  const auto turn = [&](std::size_t i, int thread) -> std::size_t {
+    body(i, thread);
+    return 0;
   };
-#ifdef _OPENMP
-  const auto count = static_cast<std::ptrdiff_t>(n);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    guarded(static_cast<std::size_t>(i), omp_get_thread_num());
-  }
-#else
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&](int thread) {
-    for (std::size_t i = next++; i < n; i = next++) guarded(i, thread);
-  };
-  std::vector<std::thread> helpers;
-  try {
-    for (int thread = 1; thread < n_threads && static_cast<std::size_t>(thread) < n; ++thread) {
-      helpers.emplace_back(work, thread);
-    }
-  } catch (const std::system_error&) {
-    // No more threads to have: those that started do all the work.
-  }
-  work(0);
-  for (std::thread& helper : helpers) helper.join();
-#endif
-  if (first_error) std::rethrow_exception(first_error);
+  share_loop(n, n_threads, LoopBody(turn));
 }
 
 /// Cut [0, n) into blocks of `block` and call `body(begin, end, thread)` for each.
@@ -77,40 +66,29 @@ void parallel_blocks(std::size_t n, std::size_t block, int n_threads, Body&& bod
 }
 
 /// Work that makes more work: call `body(task, thread, more)` for every task, and for those that
-/// the bodies put into `more`. The last one comes first; a thread that finds none waits for those
-/// that others may still make.
+/// the bodies put into `more`. The last one comes first.
 template <class Task, class Body>
 void parallel_tasks(std::vector<Task> open, int n_threads, Body&& body) {
   std::mutex lock;
-  std::condition_variable changed;
-  std::size_t n_at_work = 0;
-  bool stop = false;
-  const auto n_workers = static_cast<std::size_t>(n_threads > 1 ? n_threads : 1);
-  parallel_for(n_workers, n_threads, [&](std::size_t, int thread) {
-    std::vector<Task> more;
+  const auto turn = [&](std::size_t, int thread) {
     std::unique_lock guard(lock);
-    while (true) {
-      changed.wait(guard, [&] { return stop || !open.empty() || n_at_work == 0; });
-      if (stop || open.empty()) return;
-      Task task = std::move(open.back());
-      open.pop_back();
-      ++n_at_work;
-      guard.unlock();
-      try {
-        body(std::move(task), thread, more);
-      } catch (...) {
-        guard.lock();
-        stop = true;
-        changed.notify_all();
-        throw;
-      }
-      guard.lock();
-      --n_at_work;
-      for (Task& next : more) open.push_back(std::move(next));
-      more.clear();
-      changed.notify_all();
-    }
-  });
+    Task task = std::move(open.back());
+    open.pop_back();
+    guard.unlock();
+    std::vector<Task> more;
+    body(std::move(task), thread, more);
+    guard.lock();
+    for (Task& next : more) open.push_back(std::move(next));
+    return more.size();
+  };
+  if (n_threads > 1 && !in_parallel_loop()) {
+    share_loop(open.size(), n_threads, LoopBody(turn));
+    return;
+  }
+  while (!open.empty()) {
+    checkpoint();
+    turn(0, 0);
+  }
 }
 
 }  // namespace hardwood

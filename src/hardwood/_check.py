@@ -1,7 +1,13 @@
 """The only place where user arrays are checked and converted for the core."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,18 +18,77 @@ IntArray = npt.NDArray[np.int32]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 MAX_VALUES = 2**31 - 1  # of a training table: rows x features
+_REAL = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Threads for `n_jobs`, as joblib counts: None is 1, -1 all cores, -2 all but one."""
-    if n_jobs is None:
-        return 1
+THREADS_PER_CORE = 4  # more of them only take memory
+
+
+def thread_count(n_jobs: Any) -> int:
+    """Threads for `n_jobs`: -1 is all cores, -2 all but one, None what the environment says.
+
+    That is OMP_NUM_THREADS, which joblib sets for its workers, or else all cores. Nobody gets more
+    than four threads a core, whatever the number.
+    """
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
+        raise ValueError(
+            f"n_jobs must be a whole number of threads, -1 for all cores, or None, got "
+            f"n_jobs={n_jobs!r}."
+        )
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use 1 for one thread or -1 for all cores.")
+    cores = core_count()
+    if n_jobs is None:
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        n_jobs = int(first) if first.isdecimal() and int(first) > 0 else cores
+    n_threads = int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    return min(n_threads, THREADS_PER_CORE * cores)
+
+
+def core_count() -> int:
+    """Cores that this process may use: by its affinity and by the quota of its container."""
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return max(1, min(cores, math.ceil(min(core_quota(), cores))))
+
+
+@cache
+def core_quota(root: Path = Path("/")) -> float:
+    """Cores that the control groups of this process grant it; infinity if they set no limit."""
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return math.inf
+    top = root / "sys/fs/cgroup"
+    quota = math.inf
+    for _, controllers, path in (line.split(":", 2) for line in groups):
+        if controllers == "":  # version 2, alone or beside version 1
+            mounts = {"", "unified"}
+        elif "cpu" in controllers.split(","):
+            mounts = {"cpu", controllers}
+        else:
+            continue
+        for mount in mounts:
+            own = top / mount / path.lstrip("/")
+            # A limit of any group above holds, too; a container may only see the topmost one.
+            for group in (own, *own.parents):
+                quota = min(quota, _quota_of(group))
+                if group == top:
+                    break
+    return quota
+
+
+def _quota_of(group: Path) -> float:
+    """The limit of one group: version 2 has it in one file, version 1 in two."""
+    for names in (["cpu.max"], ["cpu.cfs_quota_us", "cpu.cfs_period_us"]):
+        try:
+            quota, period = " ".join((group / name).read_text() for name in names).split()
+        except OSError:
+            continue
+        if quota not in ("max", "-1"):
+            return int(quota) / int(period)
+    return math.inf
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -33,6 +98,18 @@ def column_names(X: Any) -> list[str] | None:
         return None
     names = list(columns)
     return names if all(isinstance(name, str) for name in names) else None
+
+
+def named(name: str, names: Sequence[str]) -> int | None:
+    """Where a name is among others; None if it is not there, or not clearly.
+
+    LightGBM writes the spaces of names as underscores, so these count as equal where no name is.
+    """
+    if name in names:
+        return list(names).index(name)
+    plain = name.replace(" ", "_")
+    alike = [at for at, other in enumerate(names) if other.replace(" ", "_") == plain]
+    return alike[0] if len(alike) == 1 else None
 
 
 def rows(
@@ -48,17 +125,17 @@ def rows(
     """
     names = column_names(X)
     if names is not None and feature_names is not None and names != feature_names:
-        missing = [name for name in feature_names if name not in names]
+        where = {name: at for at, name in enumerate(names)}
+        position = [where[n] if n in where else named(n, names) for n in feature_names]
+        missing = [name for name, at in zip(feature_names, position, strict=True) if at is None]
         if missing:
             shown = ", ".join(repr(name) for name in missing[:5])
             raise ValueError(
                 f"X has {len(names)} features but the model was trained on {n_features}; "
                 f"missing: {shown}."
             )
-        X = X[feature_names]
-    if categories and getattr(X, "columns", None) is not None and X.shape[1] == n_features:
-        X = _numbers(X, categories)
-    table = as_table(X)
+        X = X[[names[at] for at in position if at is not None]]
+    table = as_table(X, categories if categories and _width(X) == n_features else None)
     if table.shape[1] != n_features:
         raise ValueError(
             f"X has {table.shape[1]} features but the model was trained on {n_features}."
@@ -77,19 +154,8 @@ def rows(
     return table
 
 
-def _numbers(X: Any, categories: Mapping[int, Sequence[Any] | None]) -> FloatArray:
-    """A data frame as numbers: names of categories become their positions."""
-    columns = []
-    for feature, name in enumerate(X.columns):
-        column = X[name]
-        kind = str(column.dtype).lower()
-        if feature in categories and (
-            kind.startswith(("categor", "enum")) or np.asarray(column).dtype.kind not in "buif"
-        ):
-            columns.append(_positions(column, name, categories[feature]))
-        else:
-            columns.append(np.asarray(column, dtype=np.float64))
-    return np.column_stack(columns)
+def _width(X: Any) -> int | None:
+    return X.shape[1] if getattr(X, "columns", None) is not None else None
 
 
 def _positions(column: Any, name: Any, known: Sequence[Any] | None) -> FloatArray:
@@ -99,10 +165,10 @@ def _positions(column: Any, name: Any, known: Sequence[Any] | None) -> FloatArra
             f"replace them by the numbers that it was trained on."
         )
     if not known:
-        return np.asarray(column, dtype=np.float64)
+        return _numbers(np.asarray(column, dtype=object), f"column {name!r} of X")
     position_of = {category: float(position) for position, category in enumerate(known)}
     given = np.asarray(column, dtype=object).tolist()
-    missing = [value is None or value != value for value in given]
+    missing = [_is_missing(value) for value in given]
     unseen = [
         value
         for value, gone in zip(given, missing, strict=True)
@@ -119,15 +185,142 @@ def _positions(column: Any, name: Any, known: Sequence[Any] | None) -> FloatArra
     )
 
 
-def as_table(X: Any) -> FloatArray:
-    """Any table as float64 in C order."""
-    table = np.ascontiguousarray(X, dtype=np.float64)
+def as_table(X: Any, categories: Mapping[int, Sequence[Any] | None] | None = None) -> FloatArray:
+    """Any table of real numbers as float64 in C order, missing values as NaN.
+
+    A number that float64 cannot hold exactly is refused: the model might compare it exactly. In a
+    data frame, names of `categories` become their positions.
+    """
+    if hasattr(X, "tocsr"):  # a sparse table, seen without importing scipy
+        X = _dense(X)
+    if getattr(X, "columns", None) is not None and len(X.shape) == 2:
+        table = np.empty(X.shape, order="C")
+        for feature, name in enumerate(X.columns):
+            column = X[name]
+            if getattr(column, "ndim", 1) != 1:
+                raise ValueError(f"X has several columns named {name!r}; give each its own name.")
+            if categories and feature in categories and _is_named(column):
+                table[:, feature] = _positions(column, name, categories[feature])
+            else:
+                table[:, feature] = _numbers(column, f"column {name!r} of X")
+        return table
+    table = np.ascontiguousarray(_numbers(X, "X"))
     if table.ndim != 2:
         raise ValueError(
             f"X must be a table of shape (n_samples, n_features), got shape {table.shape}; "
             f"for one row use X.reshape(1, -1)."
         )
     return table
+
+
+def _dense(X: Any) -> npt.NDArray[Any]:
+    n_values = X.shape[0] * X.shape[1] if len(X.shape) == 2 else 0
+    if n_values > MAX_VALUES:
+        raise ValueError(
+            f"X is sparse with {X.shape[0]} rows x {X.shape[1]} features = {n_values} values; it "
+            f"is written out here, which takes at most {MAX_VALUES}. Pass fewer rows at a time."
+        )
+    full: npt.NDArray[Any] = X.toarray()
+    return full
+
+
+def _is_named(column: Any) -> bool:
+    """Whether a column of categories holds their names instead of numbers."""
+    kind = str(column.dtype).lower()
+    return kind.startswith(("categor", "enum")) or np.asarray(column).dtype.kind not in "buif"
+
+
+def _numbers(given: Any, what: str) -> FloatArray:
+    """Real numbers as float64; missing values of any kind become NaN."""
+    gone: npt.NDArray[np.bool_] | None = None
+    if hasattr(getattr(given, "dtype", None), "numpy_dtype") and given.isna().any():
+        # A nullable column of pandas: its whole numbers stay whole.
+        gone = np.asarray(given.isna(), dtype=bool)
+        given = given.fillna(given.dtype.type(0)).to_numpy(dtype=given.dtype.numpy_dtype)
+    elif hasattr(given, "null_count") and given.null_count() and given.dtype.is_integer():
+        gone = given.is_null().to_numpy()  # the same of polars
+        given = given.fill_null(0)
+    try:
+        source = np.asarray(given)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{what} must be a table of numbers: {error}.") from None
+    kind = source.dtype.kind
+    if kind == "O":
+        return _from_objects(source, what)
+    if kind == "c":
+        raise ValueError(
+            f"{what} holds complex numbers, which have no order; pass real numbers, for instance "
+            f"real and imaginary parts as two columns."
+        )
+    if kind not in "buif":
+        raise ValueError(
+            f"{what} holds {source.dtype}, not numbers, first {_first(source)!r}; encode it as "
+            f"numbers in the way in which the model was trained."
+        )
+    numbers = _exactly(source, what)
+    if gone is not None:
+        numbers[gone] = np.nan
+    return numbers
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and the NA and NaT of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _first(source: npt.NDArray[Any]) -> Any:
+    return source.ravel()[:1].tolist()[0] if source.size else None
+
+
+def _from_objects(source: npt.NDArray[Any], what: str) -> FloatArray:
+    """Numbers among Python objects, such as those of columns with pandas' NA."""
+    numbers = np.full(source.shape, np.nan)
+    for at, value in np.ndenumerate(source):
+        if _is_missing(value):
+            continue
+        if not isinstance(value, _REAL):
+            raise ValueError(
+                f"{what} holds {value!r} at {list(at)}, which is no real number; encode it as "
+                f"numbers in the way in which the model was trained."
+            )
+        try:
+            numbers[at] = value
+        except OverflowError:
+            numbers[at] = np.inf  # refused with its place, like other values too large
+        if isinstance(value, int | np.integer) and np.isfinite(numbers[at]):
+            _refuse_rounded(int(value), float(numbers[at]), list(at), what)
+    return numbers
+
+
+def _exactly(source: npt.NDArray[Any], what: str) -> FloatArray:
+    """As float64, which must hold whole numbers to the last digit."""
+    with np.errstate(over="ignore"):
+        numbers = source.astype(np.float64, copy=False)
+    if source.dtype.kind in "iu" and source.dtype.itemsize == 8:
+        for place in np.argwhere(np.abs(numbers) >= 2.0**53).tolist():
+            at = tuple(place)
+            _refuse_rounded(int(source[at]), float(numbers[at]), place, what)
+    return numbers
+
+
+def _refuse_rounded(value: int, number: float, place: list[int], what: str) -> None:
+    if int(number) != value:
+        raise ValueError(
+            f"{what} holds {value} at {place}, which float64 rounds to {int(number)}: whole "
+            f"numbers beyond 2**53 cannot all be told apart. Use smaller numbers."
+        )
+
+
+def nothing_missing(table: FloatArray, feature_names: Sequence[str] | None) -> None:
+    """Refuse missing values, for models whose source does."""
+    gone = np.isnan(table)
+    if gone.any():
+        row, feature = (int(i) for i in np.argwhere(gone)[0])
+        column = feature if feature_names is None else feature_names[feature]
+        raise ValueError(
+            f"X has a missing value (NaN) in row {row}, column {column!r}, but the model was "
+            f"loaded from one that takes none. Fill it in as for training, or leave the row out."
+        )
 
 
 def countable(X: Any) -> None:
@@ -153,10 +346,20 @@ def targets(y: Any) -> npt.NDArray[np.float32]:
     return given.astype(np.float32)
 
 
-def weights(weight: FloatArray) -> npt.NDArray[np.float32]:
-    """Positive weights of rows, in the precision of the gradients."""
+def weights(weight: FloatArray | None) -> npt.NDArray[np.float32] | None:
+    """Positive weights of rows, in the precision of the gradients.
+
+    A weight counts how often a row is there. Weights that are less than 1 on average would make a
+    table lighter than its rows: these are in some other unit, and are scaled to an average of 1.
+    """
+    if weight is None:
+        return None
+    mean = float(np.mean(weight))
+    in_rows = mean > 1 - 1e-9  # balanced weights have an average of 1, but for rounding
+    if not in_rows and weight.min() == weight.max():
+        return None
     with np.errstate(over="ignore", under="ignore"):
-        single = weight.astype(np.float32)
+        single = (weight if in_rows else weight / mean).astype(np.float32)
     bad = ~((single > 0) & np.isfinite(single))
     if bad.any():
         raise ValueError(

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FLOAT32_MAX, FloatArray, as_table
+from hardwood._check import FLOAT32_MAX, FloatArray, as_table, named
 
 Norm = Literal["inf", 1, 2, 0]
 NORMS: tuple[Norm, ...] = ("inf", 1, 2, 0)
 NormLike = Norm | float
+
+_MOST_APART = 1e260  # eps of features: the largest steps, counted in the smallest, stay finite
 
 
 def check_norm(norm: Any) -> Norm:
@@ -39,6 +41,18 @@ class Reach:
     down_scale: FloatArray
     up_scale: FloatArray
     radius: float
+
+    def measured(self) -> "Reach":
+        """The same, for lengths: refused where steps of features cannot be counted together."""
+        finite = self.limits[:, :2][np.isfinite(self.limits[:, :2])]
+        least = float(finite.min(where=finite > 0, initial=np.inf))
+        largest = float(finite.max(initial=0.0))
+        if largest > _MOST_APART * least:
+            raise ValueError(
+                f"eps must not differ by more than a factor of {_MOST_APART:g} between features, "
+                f"got {least:g} and {largest:g}; steps could not be measured in both."
+            )
+        return self
 
     def without_radius(self) -> "Reach":
         """The same directions, range and scales, but steps of any size."""
@@ -271,12 +285,13 @@ def _position(feature: Any, n_features: int, names: list[str] | None, what: str)
                 f"{what} names the feature {feature!r}, but the columns have no names; "
                 f"pass a data frame, or use positions."
             )
-        if feature not in names:
+        position = named(feature, names)
+        if position is None:
             shown = ", ".join(repr(name) for name in names[:8]) + (
                 ", ..." if len(names) > 8 else ""
             )
             raise ValueError(f"{what} names the feature {feature!r}, but the columns are {shown}.")
-        return names.index(feature)
+        return position
     if not isinstance(feature, int) or isinstance(feature, bool):
         raise ValueError(f"{what} must name features or give their positions, got {feature!r}.")
     if not 0 <= feature < n_features:

@@ -1,10 +1,10 @@
 """We read LightGBM's models: the same leaves, and margins equal to the last bit.
 
-LightGBM adds in double, in tree order, and so do we. Only a random forest is a mean, which we hold
-as a sum of shares: there, the last bits may differ.
+LightGBM adds in double, in tree order, and so do we; a random forest divides the sum.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hardwood as hw
@@ -56,12 +56,9 @@ def test_we_read_their_model(tmp_path, name, kind):
     trees = hw.load_model(booster, X=X)
     rows = rows_for(trees, X)
     margin = booster.predict(rows, raw_score=True).reshape(len(rows), -1)
-    if kind == "forest":
-        np.testing.assert_allclose(trees.margin(rows), margin / 10, rtol=1e-13, atol=1e-14)
-        probability = 1 / (1 + np.exp(-trees.margin(rows)[:, 0]))
-        np.testing.assert_allclose(probability, booster.predict(rows), rtol=1e-13)
-    else:
-        np.testing.assert_array_equal(trees.margin(rows), margin)
+    np.testing.assert_array_equal(trees.margin(rows), margin)
+    mean = booster.predict(rows).reshape(len(rows), -1)
+    np.testing.assert_allclose(trees.means(margin), mean, rtol=1e-13)
     np.testing.assert_array_equal(
         hw.load_model(tmp_path / "m.txt").margin(rows), trees.margin(rows)
     )
@@ -114,3 +111,46 @@ def test_hostile_text_is_refused_by_name(old, new, words):
         load_bytes(text.replace(old, new, 1).encode())
     with pytest.raises(hw.ModelFileError, match="is not text"):
         load_bytes(b"tree\n\xff")
+
+
+NAMES = ["mean radius", "a_b", " two  spaces ", "ünï cödé", "x\u2028y", "tab\tname", "p%&'()*<>"]
+
+
+@pytest.mark.parametrize("kind", ["wrapper", "booster", "file"])
+def test_frames_with_spaces_in_their_names(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((300, len(NAMES))), columns=NAMES)
+    y = (X["mean radius"] + X["ünï cödé"] + X["a_b"] > 1.5).astype(int)
+    wrapper = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(X, y)
+    model = wrapper if kind == "wrapper" else wrapper.booster_
+    if kind == "file":
+        wrapper.booster_.save_model(tmp_path / "m.txt")
+        model = tmp_path / "m.txt"
+    label = wrapper.predict(X)
+    trees = hw.load_model(model, X) if kind != "file" else hw.load_model(model)
+    backwards = X[NAMES[::-1]].assign(more=1.0)
+    np.testing.assert_array_equal(trees.predict(backwards), label)
+    named = hw.Threat({"mean radius": 0.1, "a_b": 0.2}, fixed=["ünï cödé"])
+    by_position = hw.Threat({0: 0.1, 1: 0.2}, fixed=[3])
+    expected = hw.certify(trees, X.to_numpy(), label, by_position).status
+    assert set(expected) == {"certified", "broken"}
+    np.testing.assert_array_equal(hw.certify(model, backwards, label, named).status, expected)
+    found = hw.find_adversarial(model, X[:30], label[:30], threat=named)
+    np.testing.assert_array_equal(found.success, expected[:30] == "broken")
+    with pytest.raises(ValueError, match="missing: 'mean_radius'"):
+        trees.predict(X.drop(columns="mean radius"))
+    twice = X.rename(columns={"mean radius": "_two spaces "})
+    with pytest.raises(ValueError, match="missing: 'mean_radius'"):
+        trees.predict(twice)
+
+
+def test_a_split_between_missing_and_present_only():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 2))
+    y = rng.integers(0, 2, 400)
+    X[:, 0] = np.where(y == 1, X[:, 0] - 0.5, np.nan)  # all that is known of it
+    model = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=2, verbose=-1).fit(X, y)
+    trees = hw.load_model(model)
+    assert np.isinf(trees.threshold[trees.feature == 0]).any()
+    np.testing.assert_array_equal(trees.predict(X), model.predict(X))
+    assert (hw.certify(model, X, model.predict(X), 1e30).status == "certified").all()

@@ -41,7 +41,7 @@ def one_thread():
 def models():
     yield HistGradientBoostingClassifier(max_iter=10)
     yield GradientBoostingClassifier(n_estimators=10)
-    yield hw.RobustGradientBoostingClassifier(n_estimators=5, eps=0.1)
+    yield hw.RobustGradientBoostingClassifier(n_estimators=5, eps=0.02)
     for library, name in (("xgboost", "XGBClassifier"), ("lightgbm", "LGBMClassifier")):
         yield getattr(pytest.importorskip(library), name)(n_estimators=10, n_jobs=1)
 

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::hardwood.HardwoodWarning")
 
 seeds = st.integers(0, 2**32 - 1)
 criteria = st.sampled_from(["entropy", "gini"])
-places = st.sampled_from(["midpoints", "intervals"])
+ways = st.sampled_from(
+    [{"candidates": "midpoints"}, {"candidates": "intervals"}, {"method": "hist"}]
+)
 NODE_ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "value", "gain", "cover")
 
 
@@ -33,16 +35,21 @@ def table(seed, n_rows, n_features, n_classes=2, *, missing=0.0, round_to=2):
     return X, y, rng
 
 
+def in_float32(problem):
+    """As bins are: ends of balls that only doubles tell apart share an edge."""
+    return dataclasses.replace(problem, X=problem.X.astype(np.float32).astype(float))
+
+
 def impurity(share, criterion):
     if criterion == "gini":
         return 1 - (share**2).sum(axis=1)
     return -(share * np.log2(np.where(share > 0, share, 1))).sum(axis=1)
 
 
-@given(seeds, criteria, places, st.integers(2, 4), st.sampled_from([0, 0.03, 0.1]))
-def test_robust_gain_is_at_most_the_plain_gain(seed, criterion, candidates, n_classes, eps):
+@given(seeds, criteria, ways, st.integers(2, 4), st.sampled_from([0, 0.03, 0.1]))
+def test_robust_gain_is_at_most_the_plain_gain(seed, criterion, way, n_classes, eps):
     X, y, rng = table(seed, 120, 3, n_classes, missing=0.1)
-    model = hw.RobustDecisionTreeClassifier(eps=eps, criterion=criterion, candidates=candidates)
+    model = hw.RobustDecisionTreeClassifier(eps=eps, criterion=criterion, **way)
     trees = model.fit(X, y, rng.random(len(y)) + 0.1).trees_
     split = trees.feature != -1
     part = trees.cover * impurity(trees.value.astype(float), criterion)
@@ -55,9 +62,9 @@ def test_robust_gain_is_at_most_the_plain_gain(seed, criterion, candidates, n_cl
 
 
 @settings(max_examples=6)
-@given(seeds, criteria, places, st.sampled_from([None, 0.4]), st.integers(2, 3), st.booleans())
+@given(seeds, criteria, ways, st.sampled_from([None, 0.4]), st.integers(2, 3), st.booleans())
 def test_same_bytes_for_any_number_of_threads(
-    seed, criterion, candidates, max_features, n_classes, weighted
+    seed, criterion, way, max_features, n_classes, weighted
 ):
     # 3,000 x 12 entries: above the size from which several threads work on one node.
     X, y, rng = table(seed, 3000, 12, n_classes, missing=0.05)
@@ -65,7 +72,7 @@ def test_same_bytes_for_any_number_of_threads(
     weight = rng.random(len(y)) if weighted else None
     params = {
         "criterion": criterion,
-        "candidates": candidates,
+        **way,
         "max_features": max_features,
         "random_state": 0,
         "max_depth": 6,
@@ -80,12 +87,12 @@ def test_same_bytes_for_any_number_of_threads(
     assert one == seven
 
 
-@given(seeds, criteria, places)
-def test_permuted_columns_give_the_same_tree(seed, criterion, candidates):
+@given(seeds, criteria, ways)
+def test_permuted_columns_give_the_same_tree(seed, criterion, way):
     X, y, rng = table(seed, 60, 4, missing=0.1)
     eps = np.array([0.0, 0.02, 0.05, 0.1])
     order = rng.permutation(4)
-    params = {"criterion": criterion, "candidates": candidates, "min_samples_leaf": 3}
+    params = {"criterion": criterion, **way, "min_samples_leaf": 3}
     one = hw.RobustDecisionTreeClassifier(eps=eps, **params).fit(X, y).trees_
     two = hw.RobustDecisionTreeClassifier(eps=eps[order], **params).fit(X[:, order], y).trees_
     open_nodes = [(0, 0)]
@@ -99,14 +106,12 @@ def test_permuted_columns_give_the_same_tree(seed, criterion, candidates):
         open_nodes += [(one.left[a], two.left[b]), (one.right[a], two.right[b])]
 
 
-@given(problems(max_classes=3, weights=False), criteria, places, st.data())
-def test_weight_two_is_a_row_repeated_and_weight_zero_a_row_removed(
-    problem, criterion, candidates, data
-):
+@given(problems(max_classes=3, weights=False), criteria, ways, st.data())
+def test_weight_two_is_a_row_repeated_and_weight_zero_a_row_removed(problem, criterion, way, data):
     n_times = np.array(data.draw(st.lists(st.integers(0, 2), min_size=9, max_size=9)))
     n_times = n_times[: len(problem.y)]
     assume(len(np.unique(problem.y[n_times > 0])) > 1)
-    params = {"criterion": criterion, "candidates": candidates}
+    params = {"criterion": criterion, **way}
     weighted = dataclasses.replace(problem, weight=n_times.astype(float))
     repeated = dataclasses.replace(
         problem, X=np.repeat(problem.X, n_times, axis=0), y=np.repeat(problem.y, n_times)
@@ -114,21 +119,23 @@ def test_weight_two_is_a_row_repeated_and_weight_zero_a_row_removed(
     assert bytes_of(weighted.fit(**params)) == bytes_of(repeated.fit(**params))
 
 
-@given(problems(max_classes=3), st.sampled_from([1e-200, 0.001, 1 / 3, 1e200]))
-def test_the_unit_of_weights_does_not_matter(problem, unit):
+@given(problems(max_classes=3), st.sampled_from([1e-200, 0.001, 1 / 3, 1e200]), ways)
+def test_the_unit_of_weights_does_not_matter(problem, unit, way):
     weight = np.ones(len(problem.y)) if problem.weight is None else problem.weight
-    one = dataclasses.replace(problem, weight=weight).fit(criterion="gini").trees_
-    two = dataclasses.replace(problem, weight=weight * unit).fit(criterion="gini").trees_
+    one = dataclasses.replace(problem, weight=weight).fit(criterion="gini", **way).trees_
+    two = dataclasses.replace(problem, weight=weight * unit).fit(criterion="gini", **way).trees_
     assert one.gain[0] == pytest.approx(two.gain[0], abs=1e-12)
     np.testing.assert_allclose(one.cover[0] * unit, two.cover[0])
 
 
-@given(problems(max_classes=3), criteria, places)
-def test_a_stronger_threat_never_has_a_larger_root_gain(problem, criterion, candidates):
+@given(problems(max_classes=3), criteria, ways)
+def test_a_stronger_threat_never_has_a_larger_root_gain(problem, criterion, way):
     # Where thresholds are tried does not depend on eps at the root, or is everywhere that matters.
+    if way.get("method") == "hist":
+        problem = in_float32(problem)
     gains = [
         dataclasses.replace(problem, threat=hw.Threat(eps))
-        .fit(criterion=criterion, candidates=candidates, max_depth=1)
+        .fit(criterion=criterion, **way, max_depth=1)
         .trees_.gain[0]
         for eps in (0, 0.05, 0.1, 0.25, 0.5, 1)
     ]
@@ -144,11 +151,25 @@ def test_intervals_are_at_least_as_good_as_midpoints(problem, criterion):
     assert intervals >= midpoints - 1e-12
 
 
-@given(seeds, st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3), places)
-def test_monotonic_features_are_monotonic(seed, signs, candidates):
+@given(problems(max_classes=3), criteria, st.sampled_from(["exact", "paper"]))
+def test_an_edge_at_every_event_is_as_good_as_every_threshold(problem, criterion, inner):
+    if inner == "paper":
+        assume(problem.weight is None and len(np.unique(problem.y)) == 2)
+    problem = in_float32(problem)
+    params = {"criterion": criterion, "inner": inner, "max_depth": 1}
+    hist = problem.fit(method="hist", **params).trees_.gain[0]
+    exact = [
+        problem.fit(method="exact", candidates=place, **params).trees_.gain[0]
+        for place in ("midpoints", "intervals")
+    ]
+    assert hist == pytest.approx(max(exact), abs=1e-12)
+
+
+@given(seeds, st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3), ways)
+def test_monotonic_features_are_monotonic(seed, signs, way):
     X, y, rng = table(seed, 80, 3, missing=0.05)
     y = np.where(rng.random(80) < 0.3, 1 - y, y)
-    model = hw.RobustDecisionTreeClassifier(eps=0.01, candidates=candidates, monotonic_cst=signs)
+    model = hw.RobustDecisionTreeClassifier(eps=0.01, **way, monotonic_cst=signs)
     model.fit(X, y, rng.random(80) + 0.1)
     for feature, sign in enumerate(signs):
         rows = np.round(rng.random((30, 3)), 1)[:, None, :].repeat(25, axis=1)
@@ -165,9 +186,10 @@ def test_monotonic_features_are_monotonic(seed, signs, candidates):
     st.integers(1, 5),
     st.sampled_from([0, 0.05, 0.3]),
     st.sampled_from([0, 0.1, 0.25]),
+    ways,
 )
 def test_limits_are_respected(
-    seed, min_samples_leaf, min_samples_split, max_depth, min_gain, min_share
+    seed, min_samples_leaf, min_samples_split, max_depth, min_gain, min_share, way
 ):
     X, y, rng = table(seed, 100, 3, missing=0.1)
     weight = rng.random(100)
@@ -178,6 +200,7 @@ def test_limits_are_respected(
         max_depth=max_depth,
         min_split_gain=min_gain,
         min_weight_fraction_leaf=min_share,
+        **way,
     ).fit(X, y, weight)
     visits = model.decision_path(X).toarray()
     n_rows, trees = visits.sum(axis=0), model.trees_
@@ -191,10 +214,10 @@ def test_limits_are_respected(
     np.testing.assert_allclose(weight @ visits, trees.cover)
 
 
-@given(seeds, criteria, st.integers(2, 8))
-def test_best_first_takes_the_largest_gains(seed, criterion, max_leaf_nodes):
+@given(seeds, criteria, ways, st.integers(2, 8))
+def test_best_first_takes_the_largest_gains(seed, criterion, way, max_leaf_nodes):
     X, y, _ = table(seed, 100, 3)
-    params = {"eps": 0.01, "criterion": criterion}
+    params = {"eps": 0.01, "criterion": criterion, **way}
     whole = hw.RobustDecisionTreeClassifier(**params).fit(X, y)
     unlimited = hw.RobustDecisionTreeClassifier(max_leaf_nodes=10**6, **params).fit(X, y)
     assert bytes_of(whole) == bytes_of(unlimited)

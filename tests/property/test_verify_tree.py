@@ -160,3 +160,27 @@ def test_nothing_is_found_around_certified_rows(data):
         ends = rng.random(points.shape)
         points = np.where(ends < 0.3, low[i], np.where(ends > 0.7, high[i], points))
         assert (label_of(model, points) == y[i]).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(-1e30, 1e30) | st.floats(-2, 2),
+    st.floats(-1e30, 1e30) | st.floats(-2, 2),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_a_row_breaks_at_its_distance_and_not_two_roundings_below(x, threshold, dtype):
+    stump = hw.Trees(
+        [0, -1, -1],
+        np.array([threshold, 0, 0], dtype=dtype),
+        [1, -1, -1],
+        [2, -1, -1],
+        [False] * 3,
+        [0.0, -1.0, 1.0],
+        [0, 3],
+    )
+    X, y = [[x]], stump.predict([[x]])
+    upper = hw.minimal_distance(stump, X, y).upper[0]
+    assert hw.certify(stump, X, y, upper).status[0] == "broken"
+    below = upper - 2.01 * np.spacing(abs(x) + upper)
+    if below > 0:
+        assert hw.certify(stump, X, y, below).status[0] == "certified"

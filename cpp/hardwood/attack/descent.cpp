@@ -30,7 +30,8 @@ constexpr double kClose = 0.02;        // relative: a bracket that is not worth 
 constexpr double kShare = 0.25;        // of the missing value: room for a first try
 constexpr double kFirstGrowth = 1.15;  // of the radius, squared from one try to the next
 constexpr double kLargestGrowth = 1e3;
-constexpr double kCutGrowth = 1.1;  // the trees are cut for a few tries at once
+constexpr double kLeastRadius = 1e-12;  // of a first try where nothing seems to be missing
+constexpr double kCutGrowth = 1.1;      // the trees are cut for a few tries at once
 
 // Local search in the norms that sum up steps.
 constexpr std::array kWider{1.5, 2.2, 3.3};  // radii of balls to start from, relative
@@ -42,15 +43,18 @@ constexpr double kMostMoves = 6000;
 /// All about one row; memory is kept from row to row.
 class Descent {
  public:
-  explicit Descent(const Ensemble& ensemble)
+  Descent(const Ensemble& ensemble, const verify::Watch& watch)
       : ensemble_(ensemble),
+        watch_(watch),
         near_(ensemble),
         margin_(ensemble.n_outputs()),
-        search_([this](const Moves& moves) {
-          point_.assign(ball_->home().begin(), ball_->home().end());
-          moves.write(point_);
-          accept();
-        }) {}
+        search_(
+            [this](const Moves& moves) {
+              point_.assign(ball_->home().begin(), ball_->home().end());
+              moves.write(point_);
+              accept();
+            },
+            watch) {}
 
   bool attack(const Ball& ball, std::int32_t y) {
     ball_ = &ball;
@@ -60,6 +64,7 @@ class Descent {
     point_.assign(ball.home().begin(), ball.home().end());
     const std::vector<Question> questions = ensemble_.questions({y});
     for (const Question& question : questions) {
+      if (watch_.over()) break;
       const auto members = ensemble_.members(question);
       asked_ = &question;
       // A tie is enough where the rival comes first.
@@ -92,7 +97,8 @@ class Descent {
     double proven = plain;
     double found = kInfinity;
     double growth = kFirstGrowth;
-    for (double radius = std::max(likely_, 1e-12);; radius *= growth) {
+    for (double radius = likely_ > 0 ? likely_ : kLeastRadius;; radius *= growth) {
+      if (watch_.over()) return;
       radius = std::min(radius, bar);
       if (radius > cut) {
         cut = std::min(kCutGrowth * radius, bar);
@@ -106,7 +112,7 @@ class Descent {
     kept_ = point_;
     found = reach_of(point_);
     int chances = kChances;
-    for (int k = 0; k < kHalvings && found - proven > kClose * found; ++k) {
+    for (int k = 0; k < kHalvings && found - proven > kClose * found && !watch_.over(); ++k) {
       const double middle = (proven + found) / 2;
       if (attempt(middle) || (--chances >= 0 && again())) {
         kept_ = point_;
@@ -262,7 +268,7 @@ class Descent {
   bool enough() const { return value_ >= needed_; }
   bool fools(const std::vector<std::int32_t>& point) {
     ensemble_.margin(point, margin_);
-    return model::label_of<double>(margin_) != y_;
+    return ensemble_.decision().label(margin_) != y_;
   }
 
   /// Keep point_ if it is the nearest yet; with `replays_` only if it fools the model itself.
@@ -279,7 +285,7 @@ class Descent {
 
   /// Take the largest steps back, one size after the other, as long as the model stays fooled.
   void pull_back() {
-    while (true) {
+    while (!watch_.over()) {
       kept_ = point_;
       const double largest = reach_of(point_);
       if (largest <= 0) return;
@@ -301,22 +307,23 @@ class Descent {
   void cheapest(const Question& question, std::span<const Ensemble::Member> members) {
     const double reach = reach_of(example_);
     if (example_of_ == &question) {
-      search_.build(near_, *ball_, needed_);
+      search_.build(near_, *ball_, needed_, verify::unit_of(upper_));
       search_.shed_from(example_);
     }
     for (const double wider : kWider) {
       const double radius = wider * reach;
-      if (radius > upper_) break;
+      if (radius > upper_ || watch_.over()) break;
       near_.build(*ball_, question, members, radius);
       stay_within(radius);
       vote(radius);
-      search_.build(near_, *ball_, needed_);
+      search_.build(near_, *ball_, needed_, verify::unit_of(upper_));
       search_.climb_from(point_);
     }
+    if (watch_.over()) return;
     cut_to_example(question, members);
     search_.repair_home(true);
     search_.repair_home(false);
-    if (example_of_ != &question) return;
+    if (example_of_ != &question || watch_.over()) return;
     cut_to_example(question, members);
     const double a_leaf = ball_->norm() == Norm::kOne ? kMovesALeafInOne : kMovesALeafInTwo;
     const double moves = kFewestMoves + a_leaf * static_cast<double>(near_.leaves.size());
@@ -325,17 +332,19 @@ class Descent {
 
   /// Cut the trees to what costs no more than the example.
   void cut_to_example(const Question& question, std::span<const Ensemble::Member> members) {
+    const double unit = verify::unit_of(upper_);
     double cost = 0;
     for (std::size_t f = 0; f < example_.size(); ++f) {
       if (example_[f] != ball_->home()[f]) {
-        cost += verify::cost_of(ball_->norm(), ball_->step(f, example_[f]));
+        cost += verify::cost_of(ball_->norm(), ball_->step(f, example_[f]), unit);
       }
     }
-    near_.build(*ball_, question, members, upper_, cost * (1 + 1e-9));
-    search_.build(near_, *ball_, needed_);
+    near_.build(*ball_, question, members, upper_, cost * (1 + 1e-9), unit);
+    search_.build(near_, *ball_, needed_, unit);
   }
 
   const Ensemble& ensemble_;
+  const verify::Watch& watch_;
   const Ball* ball_ = nullptr;
   std::int32_t y_ = 0;
   NearTrees near_;
@@ -368,9 +377,9 @@ std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
   std::vector<std::unique_ptr<Descent>> searches(static_cast<std::size_t>(n_threads));
   parallel_for(x.n_rows, n_threads, [&](std::size_t i, int thread) {
-    if (watch.stop) return;
+    if (watch.over()) return;
     auto& search = searches[static_cast<std::size_t>(thread)];
-    if (!search) search = std::make_unique<Descent>(ensemble);
+    if (!search) search = std::make_unique<Descent>(ensemble, watch);
     const Ball ball(ensemble, x.row(i), budget);
     if (search->attack(ball, y[i])) write_point(ball, search->example(), out.row(i));
     ++watch.n_done;

@@ -21,7 +21,8 @@ namespace hardwood::attack {
 /// model stays fooled. From the cheapest a local search goes on (LocalSearch).
 ///
 /// Returns n_rows x n_features, NaN where nothing was found. Rows are independent and the work is
-/// bounded by counts, not by a clock, so threads change nothing.
+/// bounded by counts, not by a clock, so threads change nothing; when the watch ends it, a row
+/// keeps the nearest example it has.
 std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
                             std::span<const std::int32_t> y, const verify::Budget& budget,
                             int n_threads, verify::Watch& watch);

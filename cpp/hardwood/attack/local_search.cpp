@@ -28,8 +28,9 @@ constexpr double kLeafShare = 0.7;  // of the best cost: what such a leaf may co
 
 }  // namespace
 
-void LocalSearch::build(const NearTrees& near, const verify::Ball& ball, double needed) {
-  moves_.build(near, ball);
+void LocalSearch::build(const NearTrees& near, const verify::Ball& ball, double needed,
+                        double unit) {
+  moves_.build(near, ball, unit);
   needed_ = needed;
   thrift_ = true;
   favour_.assign(moves_.n_features(), 1);
@@ -59,7 +60,7 @@ void LocalSearch::rove(std::span<const std::int32_t> cells, int n_moves) {
   double best = moves_.cost();
   int last = 0;  // when it became cheaper
   int n_steps = 1 + n_changed();
-  for (moves_.n_moves = 0; moves_.n_moves < n_moves; ++moves_.n_moves) {
+  for (moves_.n_moves = 0; moves_.n_moves < n_moves && !watch_.over(); ++moves_.n_moves) {
     if (moves_.n_moves - last > kPatience * n_steps) {
       go_elsewhere(best);
       best = enough() ? moves_.cost() : kInfinity;

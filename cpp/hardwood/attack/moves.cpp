@@ -7,10 +7,10 @@ namespace hardwood::attack {
 
 using verify::Cells;
 
-void Moves::build(const NearTrees& near, const verify::Ball& ball) {
+void Moves::build(const NearTrees& near, const verify::Ball& ball, double unit) {
   constant_ = near.constant();
   feature_ = near.features;
-  number_places(near, ball);
+  number_places(near, ball, unit);
   nodes_.clear();
   for (const NearTrees::Node& from : near.nodes()) {
     if (from.feature == kLeaf) {
@@ -45,7 +45,7 @@ void Moves::build(const NearTrees& near, const verify::Ball& ball) {
 }
 
 /// Cells between two thresholds of the near trees are one place.
-void Moves::number_places(const NearTrees& near, const verify::Ball& ball) {
+void Moves::number_places(const NearTrees& near, const verify::Ball& ball, double unit) {
   number_.resize(ball.home().size());
   offset_.assign(1, 0);
   for (std::size_t f = 0; f < feature_.size(); ++f) {
@@ -79,8 +79,8 @@ void Moves::number_places(const NearTrees& near, const verify::Ball& ball) {
       const std::int32_t cell = std::clamp(home, first, c);
       if (cell == home) home_[f] = place;
       cell_.push_back(cell);
-      costs_.push_back(cell == home ? 0
-                                    : verify::cost_of(ball.norm(), ball.step(model_feature, cell)));
+      costs_.push_back(
+          cell == home ? 0 : verify::cost_of(ball.norm(), ball.step(model_feature, cell), unit));
       first = c + 1;
       ++place;
     }

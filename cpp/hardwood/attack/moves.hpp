@@ -32,8 +32,8 @@ class Moves {
     double cost;
   };
 
-  /// Take the trees as they were built last.
-  void build(const NearTrees& near, const verify::Ball& ball);
+  /// Take the trees as they were built last; costs are counted in `unit`.
+  void build(const NearTrees& near, const verify::Ball& ball, double unit = 1);
   /// Go to a point, given by cells of all features of the model, within the trees' radius.
   void start(std::span<const std::int32_t> cells);
   void start_at_home();
@@ -101,7 +101,7 @@ class Moves {
                       side.places.hi);
   }
   double value_at_point(std::size_t tree) const;
-  void number_places(const NearTrees& near, const verify::Ball& ball);
+  void number_places(const NearTrees& near, const verify::Ball& ball, double unit);
   void list_leaves(std::int32_t at);
   void read_all();
   void read(std::size_t tree);

@@ -12,9 +12,11 @@ NearTrees::NearTrees(const Ensemble& ensemble)
     : ensemble_(ensemble), trees_of_(ensemble.n_features()) {}
 
 void NearTrees::build(const verify::Ball& ball, const verify::Question& question,
-                      std::span<const Ensemble::Member> members, double radius, double budget) {
+                      std::span<const Ensemble::Member> members, double radius, double budget,
+                      double unit) {
   ball_ = &ball;
   budget_ = budget;
+  unit_ = unit;
   ball.cells_within(radius, cells_);
   nodes_.clear();
   trees.clear();
@@ -73,9 +75,9 @@ std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, s
     double away_cost = cost;
     if (budget_ < std::numeric_limits<double>::infinity()) {
       const std::int32_t here = std::clamp(ball_->home()[f], cells.lo, cells.hi);
-      away_cost += verify::cost_of(ball_->norm(), away);
+      away_cost += verify::cost_of(ball_->norm(), away, unit_);
       if (here != ball_->home()[f])
-        away_cost -= verify::cost_of(ball_->norm(), ball_->step(f, here));
+        away_cost -= verify::cost_of(ball_->norm(), ball_->step(f, here), unit_);
       if (away_cost > budget_) {
         const Cells before = cells;
         (near_left ? cells.hi : cells.lo) = near_left ? node.rank : node.rank + 1;

@@ -40,10 +40,11 @@ class NearTrees {
 
   explicit NearTrees(const verify::Ensemble& ensemble);
 
-  /// In a norm that sums up steps, branches that cost more than `budget` are left out, too.
+  /// In a norm that sums up steps, branches that cost more than `budget`, counted in `unit`, are
+  /// left out, too.
   void build(const verify::Ball& ball, const verify::Question& question,
              std::span<const verify::Ensemble::Member> members, double radius,
-             double budget = std::numeric_limits<double>::infinity());
+             double budget = std::numeric_limits<double>::infinity(), double unit = 1);
 
   /// The smallest radius at which the trees' best leaves, each on its own, reach a value of 0;
   /// infinity if that is beyond `radius`. `likely` is where they reach a share of what is missing
@@ -96,6 +97,7 @@ class NearTrees {
   const verify::Ball* ball_ = nullptr;
   double constant_ = 0;
   double budget_ = 0;
+  double unit_ = 1;
   std::vector<Node> nodes_;
   std::vector<verify::Cells> cells_;                 // of the ball, narrowed while walking down
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature

@@ -99,7 +99,7 @@ void OneChange::read_beside(std::int32_t at, const Ensemble::Member& member,
 
 bool OneChange::fools(std::span<const std::int32_t> point, std::int32_t y) {
   ensemble_.margin(point, margin_);
-  return model::label_of<double>(margin_) != y;
+  return ensemble_.decision().label(margin_) != y;
 }
 
 void write_point(const verify::Ball& ball, std::span<const std::int32_t> point,

@@ -92,12 +92,15 @@ class Climb {
 
 std::vector<double> papernot(const model::Trees& trees, Matrix<const double> x,
                              std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads) {
+                             int n_threads, verify::Watch& watch) {
   const Climb climb(trees, budget);
-  std::vector<double> x_adv(x.n_rows * x.n_cols);
+  std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
   parallel_blocks(x.n_rows, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) climb.attack(x.row(i), y[i], out.row(i));
+    for (std::size_t i = begin; i < end && !watch.over(); ++i) {
+      climb.attack(x.row(i), y[i], out.row(i));
+      ++watch.n_done;
+    }
   });
   return x_adv;
 }

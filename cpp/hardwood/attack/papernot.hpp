@@ -16,6 +16,6 @@ namespace hardwood::attack {
 /// where there is no such leaf.
 std::vector<double> papernot(const model::Trees& trees, Matrix<const double> x,
                              std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads);
+                             int n_threads, verify::Watch& watch);
 
 }  // namespace hardwood::attack

@@ -20,10 +20,12 @@ class Symbolic {
  public:
   explicit Symbolic(const Ensemble& ensemble) : ensemble_(ensemble), changes_(ensemble) {}
 
-  bool attack(const Ball& ball, std::int32_t y, std::vector<std::int32_t>& point) {
+  bool attack(const Ball& ball, std::int32_t y, const verify::Watch& watch,
+              std::vector<std::int32_t>& point) {
     point.assign(ball.home().begin(), ball.home().end());
     double before = std::numeric_limits<double>::lowest();
     while (!changes_.fools(point, y)) {
+      if (watch.over()) return false;
       const Move move = best_move(ball, y, point);
       // Every move lifts the best rival by more than rounding, so no point comes twice.
       if (!(move.lead > before + kNoise * (1 + std::abs(before)))) return false;
@@ -77,17 +79,19 @@ class Symbolic {
 
 std::vector<double> symbolic(const model::Trees& trees, Matrix<const double> x,
                              std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads) {
+                             int n_threads, verify::Watch& watch) {
   const Ensemble ensemble(trees);
   std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
   std::vector<std::unique_ptr<Symbolic>> searches(static_cast<std::size_t>(n_threads));
   parallel_for(x.n_rows, n_threads, [&](std::size_t i, int thread) {
+    if (watch.over()) return;
     auto& search = searches[static_cast<std::size_t>(thread)];
     if (!search) search = std::make_unique<Symbolic>(ensemble);
     const Ball ball(ensemble, x.row(i), budget);
     std::vector<std::int32_t> point;
-    if (search->attack(ball, y[i], point)) write_point(ball, point, out.row(i));
+    if (search->attack(ball, y[i], watch, point)) write_point(ball, point, out.row(i));
+    ++watch.n_done;
   });
   return x_adv;
 }

@@ -16,6 +16,6 @@ namespace hardwood::attack {
 /// be needed go back. Returns n_rows x n_features, NaN where it failed.
 std::vector<double> symbolic(const model::Trees& trees, Matrix<const double> x,
                              std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads);
+                             int n_threads, verify::Watch& watch);
 
 }  // namespace hardwood::attack

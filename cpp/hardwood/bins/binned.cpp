@@ -115,14 +115,17 @@ void for_each_tile(std::span<const std::uint32_t> rows, std::size_t* next, Body&
   }
 }
 
-/// The values of one feature in the sample.
+/// The values of one feature in the sample. A `Row` is a value, with its count if rows have
+/// weights.
+template <class Row>
 struct Sample {
-  std::vector<float> values;  // without zeros and missing ones
-  std::size_t n_zeros = 0, n_missing = 0;
+  std::vector<Row> values;  // without zeros and missing ones
+  std::uint64_t n_zeros = 0, n_missing = 0;
 };
 
 template <class X>
-void add_to(Sample& sample, const TileColumn<X>& column, std::size_t n_rows) {
+void add_to(Sample<float>& sample, const TileColumn<X>& column, std::size_t n_rows,
+            const std::uint64_t*) {
   sample.n_zeros += n_rows - column.n;
   std::size_t n = sample.values.size();
   sample.values.resize(n + column.n);
@@ -134,26 +137,43 @@ void add_to(Sample& sample, const TileColumn<X>& column, std::size_t n_rows) {
   sample.values.resize(n);
 }
 
-std::vector<Value> values_of(Sample& sample, std::vector<float>& scratch) {
+/// `counts` are those of the rows of the tile.
+template <class X>
+void add_to(Sample<Value>& sample, const TileColumn<X>& column, std::size_t n_rows,
+            const std::uint64_t* counts) {
+  sample.n_zeros += std::accumulate(counts, counts + n_rows, std::uint64_t{0});
+  for (std::size_t i = 0; i < column.n; ++i) {
+    const std::uint64_t count = counts[column.at[i]];
+    sample.n_zeros -= count;
+    if (std::isnan(column.x[i])) {
+      sample.n_missing += count;
+    } else {
+      sample.values.push_back({static_cast<float>(column.x[i]), count});
+    }
+  }
+}
+
+template <class Row>
+std::vector<Value> values_of(Sample<Row>& sample, std::vector<Row>& scratch) {
   std::vector<Value> values = count_values(sample.values, scratch);
   if (sample.n_zeros == 0) return values;
-  const auto n_zeros = static_cast<std::uint32_t>(sample.n_zeros);
   const auto place = std::ranges::lower_bound(values, 0.0f, {}, &Value::x);
   if (place != values.end() && place->x == 0) {
-    place->count += n_zeros;
+    place->count += sample.n_zeros;
   } else {
-    values.insert(place, {0.0f, n_zeros});
+    values.insert(place, {0.0f, sample.n_zeros});
   }
   return values;
 }
 
 /// The code of most values.
 Code most_frequent(std::span<const Value> values, std::span<const float> edges,
-                   std::size_t n_missing, Code missing) {
+                   std::uint64_t n_missing, Code missing) {
   Code usual = missing;
-  std::size_t most = n_missing, value = 0;
+  std::uint64_t most = n_missing;
+  std::size_t value = 0;
   for (std::size_t bin = 0; bin <= edges.size(); ++bin) {
-    std::size_t count = 0;
+    std::uint64_t count = 0;
     while (value < values.size() &&
            (bin == edges.size() || goes_left(values[value].x, edges[bin]))) {
       count += values[value++].count;
@@ -211,38 +231,54 @@ X value_type(const SparseTable<X, Index, kLinesAreRows>&);
 
 template <class Table>
 Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
-               int n_threads)
+               int n_threads, std::span<const double> weight)
     : n_rows_(table.n_rows()),
       n_codes_(max_bins <= 64 ? 64 : 256),
       edges_(table.n_features()),
       ranges_(table.n_features() * n_codes_, kEmpty),
       has_missing_(table.n_features()),
-      usual_(table.n_features()) {
+      usual_(table.n_features()),
+      n_threads_(n_threads) {
   if (max_bins < 2 || max_bins > 256) {
     throw std::invalid_argument(
         "max_bins must be from 2 to 256, got max_bins=" + std::to_string(max_bins) + ".");
   }
-  choose_all_edges(table, reach, max_bins, n_threads);
+  if (!weight.empty() && weight.size() != n_rows_) {
+    throw std::invalid_argument("weight needs one entry for each of the table's " +
+                                std::to_string(n_rows_) + " rows, got " +
+                                std::to_string(weight.size()) + ".");
+  }
+  if (weight.empty()) {
+    choose_all_edges<float>(table, reach, {sample_rows(n_rows_, kSample), {}}, max_bins, n_threads);
+  } else {
+    choose_all_edges<Value>(table, reach, sample_rows(weight, kSample), max_bins, n_threads);
+  }
   columns_ = Buffer<Code>(n_features() * n_rows_);
   encode(table, n_threads);
-  blocks_ = Blocks({columns_.data(), n_rows_, n_codes_, present_codes(), usual_}, n_threads);
 }
 
-template <class Table>
+const Blocks& Binned::blocks() const {
+  std::call_once(blocks_asked_, [this] {
+    blocks_ = Blocks({columns_.data(), n_rows_, n_codes_, present_codes(), usual_}, n_threads_);
+  });
+  return blocks_;
+}
+
+template <class Row, class Table>
 void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
-                              std::size_t max_bins, int n_threads) {
+                              const WeightedRows& sampled, std::size_t max_bins, int n_threads) {
   using X = decltype(value_type(table));
   // In groups, so that the sample of a wide table is never in memory as a whole.
   struct Workspace {
     Tile<X> tile;
-    std::array<Sample, kTileWidth> samples;
-    std::vector<float> scratch;
+    std::array<Sample<Row>, kTileWidth> samples;
+    std::vector<Row> scratch;
     std::vector<std::size_t> next;
     std::size_t last = 0;  // feature that was read
   };
   std::vector<std::unique_ptr<Workspace>> workspaces(
       static_cast<std::size_t>(std::max(n_threads, 1)));
-  const std::vector<std::uint32_t> rows = sample_rows(n_rows_, kSample);
+  const std::vector<std::uint32_t>& rows = sampled.rows;
   const std::size_t n = n_features();
   const std::size_t share = n / static_cast<std::size_t>(std::max(n_threads, 1));
   const std::size_t most = kSampleValues / std::max<std::size_t>(rows.size(), 1);
@@ -253,13 +289,16 @@ void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
     auto& [tile, samples, scratch, next, last_read] = *workspace;
     if (last_read == 0 || first < last_read) next = starts_of(table, rows);
     last_read = last;
-    for (Sample& sample : samples) sample.values.clear(), sample.n_zeros = sample.n_missing = 0;
+    for (auto& sample : samples) sample.values.clear(), sample.n_zeros = sample.n_missing = 0;
     for_each_tile(rows, next.data(), [&](std::span<const std::uint32_t> some, std::size_t* at) {
       read_tile(table, first, last, some, at, tile);
-      for (std::size_t j = 0; j < last - first; ++j) add_to(samples[j], tile[j], some.size());
+      const std::uint64_t* const counts = sampled.counts.data() + (some.data() - rows.data());
+      for (std::size_t j = 0; j < last - first; ++j) {
+        add_to(samples[j], tile[j], some.size(), counts);
+      }
     });
     for (std::size_t f = first; f < last; ++f) {
-      Sample& sample = samples[f - first];
+      Sample<Row>& sample = samples[f - first];
       const std::vector<Value> values = values_of(sample, scratch);
       // One code is kept for missing values, unless just that one makes every value a bin.
       const bool needs_all = values.size() == n_codes_ && max_bins == n_codes_;
@@ -351,13 +390,15 @@ std::vector<std::vector<Code>> Binned::present_codes() const {
   return present;
 }
 
-template Binned::Binned(const DenseTable<float>&, std::span<const Reach>, std::size_t, int);
-template Binned::Binned(const DenseTable<double>&, std::span<const Reach>, std::size_t, int);
+template Binned::Binned(const DenseTable<float>&, std::span<const Reach>, std::size_t, int,
+                        std::span<const double>);
+template Binned::Binned(const DenseTable<double>&, std::span<const Reach>, std::size_t, int,
+                        std::span<const double>);
 #define HARDWOOD_SPARSE(X, Index)                                                                  \
   template Binned::Binned(const SparseTable<X, Index, true>&, std::span<const Reach>, std::size_t, \
-                          int);                                                                    \
+                          int, std::span<const double>);                                           \
   template Binned::Binned(const SparseTable<X, Index, false>&, std::span<const Reach>,             \
-                          std::size_t, int);
+                          std::size_t, int, std::span<const double>);
 HARDWOOD_SPARSE(float, std::int32_t)
 HARDWOOD_SPARSE(float, std::int64_t)
 HARDWOOD_SPARSE(double, std::int32_t)

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "hardwood/bins/blocks.hpp"
+#include "hardwood/bins/sample.hpp"
 #include "hardwood/buffer.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
@@ -46,8 +48,10 @@ struct BinRange {
 /// tree: column after column for who routes rows, in blocks for who counts codes.
 class Binned {
  public:
+  /// `weight`: one a row, > 0, or empty: 1. Edges are quantiles of the weight.
   template <class Table>
-  Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads);
+  Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads,
+         std::span<const double> weight = {});
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_features() const { return edges_.size(); }
@@ -69,12 +73,13 @@ class Binned {
 
   /// The most frequent code of a feature.
   Code usual_code(std::size_t feature) const { return usual_[feature]; }
-  const Blocks& blocks() const { return blocks_; }
+  /// Made when it is asked for first: trees that look at few columns never do.
+  const Blocks& blocks() const;
 
  private:
-  template <class Table>
-  void choose_all_edges(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
-                        int n_threads);
+  template <class Row, class Table>
+  void choose_all_edges(const Table& table, std::span<const Reach> reach,
+                        const WeightedRows& sampled, std::size_t max_bins, int n_threads);
   template <class Table>
   void encode(const Table& table, int n_threads);
   std::vector<std::vector<Code>> present_codes() const;
@@ -86,7 +91,9 @@ class Binned {
   std::vector<std::uint8_t> has_missing_;
   std::vector<Code> usual_;
   Buffer<Code> columns_;  // column after column
-  Blocks blocks_;
+  int n_threads_;
+  mutable std::once_flag blocks_asked_;
+  mutable Blocks blocks_;
 };
 
 }  // namespace hardwood::bins

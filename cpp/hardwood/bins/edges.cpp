@@ -116,8 +116,8 @@ std::vector<float> quantile_edges(std::span<const Value> values, std::size_t n_b
     inside += values[i].count;
     const double share = static_cast<double>(rest) / static_cast<double>(n_bins - edges.size());
     // A value with a share of its own gets its own bin.
-    const bool large_next =
-        values[i + 1].count >= share && static_cast<double>(inside) >= share / 2;
+    const bool large_next = static_cast<double>(values[i + 1].count) >= share &&
+                            static_cast<double>(inside) >= share / 2;
     if (static_cast<double>(inside) < share && !large_next) continue;
     edges.push_back(between(values[i].x, values[i + 1].x));
     rest -= inside;
@@ -145,31 +145,46 @@ std::vector<float> framed_edges(std::span<const Value> values, const Reach& reac
   return edges;
 }
 
-}  // namespace
+float x_of(float x) { return x; }
+float x_of(const Value& value) { return value.x; }
+std::uint64_t count_of(float) { return 1; }
+std::uint64_t count_of(const Value& value) { return value.count; }
 
-std::vector<Value> count_values(std::vector<float>& sample, std::vector<float>& scratch) {
+/// A row of the sample is its value, or its value and its weight.
+template <class Row>
+std::vector<Value> count_sorted(std::vector<Row>& sample, std::vector<Row>& scratch) {
   // Radix sort, eleven bits at a time: six times faster than comparing.
   constexpr std::size_t kBits = 11, kSize = std::size_t{1} << kBits;
   scratch.resize(sample.size());
   std::array<std::array<std::uint32_t, kSize>, 3> starts{};
-  const auto digit = [](float x, std::size_t pass) {
-    return (key_of(x) >> (kBits * pass)) & (kSize - 1);
+  const auto digit = [](const Row& row, std::size_t pass) {
+    return (key_of(x_of(row)) >> (kBits * pass)) & (kSize - 1);
   };
-  for (const float x : sample) {
-    for (std::size_t pass = 0; pass < 3; ++pass) ++starts[pass][digit(x, pass)];
+  for (const Row& row : sample) {
+    for (std::size_t pass = 0; pass < 3; ++pass) ++starts[pass][digit(row, pass)];
   }
   for (std::size_t pass = 0; pass < 3; ++pass) {
     std::uint32_t sum = 0;
     for (std::uint32_t& start : starts[pass]) start = std::exchange(sum, sum + start);
-    for (const float x : sample) scratch[starts[pass][digit(x, pass)]++] = x;
+    for (const Row& row : sample) scratch[starts[pass][digit(row, pass)]++] = row;
     sample.swap(scratch);
   }
   std::vector<Value> values;
-  for (const float x : sample) {
-    if (values.empty() || values.back().x != x) values.push_back({x, 0});
-    ++values.back().count;
+  for (const Row& row : sample) {
+    if (values.empty() || values.back().x != x_of(row)) values.push_back({x_of(row), 0});
+    values.back().count += count_of(row);
   }
   return values;
+}
+
+}  // namespace
+
+std::vector<Value> count_values(std::vector<float>& sample, std::vector<float>& scratch) {
+  return count_sorted(sample, scratch);
+}
+
+std::vector<Value> count_values(std::vector<Value>& sample, std::vector<Value>& scratch) {
+  return count_sorted(sample, scratch);
 }
 
 std::vector<float> choose_edges(std::span<const Value> values, const Reach& reach,

@@ -1,6 +1,8 @@
 #include "hardwood/bins/sample.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace hardwood::bins {
 namespace {
@@ -11,16 +13,57 @@ std::size_t scramble(std::size_t i) {
   return static_cast<std::size_t>(z ^ (z >> 31));
 }
 
+/// Call `visit(position)` for one place of each of `n_sampled` stretches of [0, n).
+template <class Visit>
+void visit_stretches(std::size_t n, std::size_t n_sampled, Visit&& visit) {
+  for (std::size_t i = 0; i < n_sampled; ++i) {
+    const std::size_t begin = i * n / n_sampled, end = (i + 1) * n / n_sampled;
+    visit(begin + scramble(i) % (end - begin));
+  }
+}
+
+constexpr int kWeightBits = 44;  // of the sum of all weights: times a size of a sample no overflow
+
+bool are_whole(std::span<const double> weight, double sum) {
+  return sum < std::ldexp(1.0, kWeightBits) &&
+         std::ranges::all_of(weight, [](double w) { return w == std::floor(w); });
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> sample_rows(std::size_t n_rows, std::size_t n_sampled) {
-  n_sampled = std::min(n_rows, n_sampled);
-  std::vector<std::uint32_t> rows(n_sampled);
-  for (std::size_t i = 0; i < n_sampled; ++i) {
-    const std::size_t begin = i * n_rows / n_sampled, end = (i + 1) * n_rows / n_sampled;
-    rows[i] = static_cast<std::uint32_t>(begin + scramble(i) % (end - begin));
-  }
+  std::vector<std::uint32_t> rows;
+  visit_stretches(n_rows, std::min(n_rows, n_sampled), [&](std::size_t position) {
+    rows.push_back(static_cast<std::uint32_t>(position));
+  });
   return rows;
+}
+
+WeightedRows sample_rows(std::span<const double> weight, std::size_t n_sampled) {
+  const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
+  const bool whole = are_whole(weight, sum);
+  const int bits = whole ? 0 : kWeightBits - 1 - std::ilogb(sum);
+  WeightedRows all;
+  std::uint64_t total = 0;
+  for (const double w : weight) {
+    all.rows.push_back(static_cast<std::uint32_t>(all.rows.size()));
+    all.counts.push_back(
+        static_cast<std::uint64_t>(std::max(std::nearbyint(std::ldexp(w, bits)), 1.0)));
+    total += all.counts.back();
+  }
+  if ((whole ? total : weight.size()) <= n_sampled) return all;
+  WeightedRows drawn;
+  std::size_t row = 0;
+  std::uint64_t end = all.counts[0];  // of the row, where each takes as much room as it weighs
+  visit_stretches(total, n_sampled, [&](std::size_t position) {
+    while (end <= position) end += all.counts[++row];
+    if (drawn.rows.empty() || drawn.rows.back() != row) {
+      drawn.rows.push_back(static_cast<std::uint32_t>(row));
+      drawn.counts.push_back(0);
+    }
+    ++drawn.counts.back();
+  });
+  return drawn;
 }
 
 }  // namespace hardwood::bins

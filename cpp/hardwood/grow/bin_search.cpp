@@ -88,7 +88,7 @@ class Search {
   bool exceptions_join() const { return node_.total.g >= 0; }
 
   /// What a gain must exceed.
-  double bar() const { return best_.feature == kLeaf ? NewtonCriterion::kLeastGain : best_.gain; }
+  double bar() const { return best_.feature == kLeaf ? node_.rules.least_gain : best_.gain; }
 
   bool beats(double gain, std::size_t k) const {
     return gain > bar() ||
@@ -118,7 +118,12 @@ class Search {
         !criterion.keeps_order(bins_.monotonic, split.left(), split.right())) {
       return;
     }
-    best_ = {bins_.feature, k, 0, missing_left, saw_missing_, gain, left};
+    best_.feature = bins_.feature;
+    best_.bin = k;
+    best_.missing_left = missing_left;
+    best_.saw_missing = saw_missing_;
+    best_.gain = gain;
+    best_.left = left;
   }
 
   const FeatureBins<Stat>& bins_;

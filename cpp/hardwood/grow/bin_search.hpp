@@ -4,27 +4,13 @@
 
 #include "hardwood/grow/fixed_point.hpp"
 #include "hardwood/grow/newton.hpp"
+#include "hardwood/grow/split.hpp"
 #include "hardwood/grow/window.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
 
-/// The best split of a node found so far in its histogram. No split yet: `feature == kLeaf`.
-struct BinSplit {
-  Feature feature = kLeaf;
-  std::size_t bin = 0;        ///< bins below it go left
-  float threshold = 0;        ///< the edge below that bin; whoever knows the edges fills it in
-  bool missing_left = false;  ///< where missing values go, if the node has any
-  bool saw_missing = false;   ///< it has some, and the gain tells their sides apart
-  double gain = 0;
-  GridSum left;  ///< of the rows that go left when nobody attacks
-
-  /// Larger gain; on equal gain the earlier feature, so that the order of threads cannot matter.
-  bool beats(const BinSplit& other) const {
-    if (feature == kLeaf || other.feature == kLeaf) return feature != kLeaf;
-    return gain > other.gain || (gain == other.gain && feature < other.feature);
-  }
-};
+using BinSplit = BinSplitOf<GridSum>;
 
 /// The node as the search sees it.
 struct SearchedNode {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hardwood/parallel.hpp"
+#include "hardwood/sort.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
@@ -48,7 +49,7 @@ class Columns {
       for (std::size_t i = 0; i < n_rows_; ++i) {
         values.push_back({x(i, column), static_cast<std::uint32_t>(i)});
       }
-      std::sort(values.begin(), values.end());
+      sort_in_pieces(values);
       Entry* to = entries_.data() + column * n_rows_;
       for (const Value& value : values) *to++ = make(column, value.x, value.row);
     });

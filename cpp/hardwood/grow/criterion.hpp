@@ -166,11 +166,11 @@ class ManyClasses {
 
   explicit ManyClasses(std::span<const double> total) : total_(total.begin(), total.end()) {}
 
-  double robust_gain(const Weights& sure, const Weights& plain, const Weights& possible,
-                     double best) const {
+  double robust_gain(std::span<const double> sure, std::span<const double> plain,
+                     std::span<const double> possible, double best) const {
     // Three things the adversary can do, cheap to judge, often settle it.
-    for (const Weights* n : {&plain, &sure, &possible}) {
-      if (Impurity::ceiling(*n, total_) <= best) return best;
+    for (const auto& n : {plain, sure, possible}) {
+      if (Impurity::ceiling(n, total_) <= best) return best;
     }
     return Impurity::minimum(sure, possible, total_, best);
   }

@@ -2,19 +2,33 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
+
+#include "hardwood/parallel.hpp"
 
 namespace hardwood::grow {
 
-/// Which node is split next. Without a limit on the leaves the order does not change the tree, so
-/// nodes are taken depth first; with one, the node whose split gains most goes first (equal gains:
-/// the older node).
+/// In which order nodes are taken while the number of leaves is not limited. The tree does not
+/// depend on it; speed and memory do.
+enum class Order {
+  kOneByOne,  ///< the newest first
+  kLevels,    ///< all open nodes together
+  kTasks,     ///< large nodes one by one, with all threads; small ones by whoever is free
+};
+
+/// Which node is split next. With a limit on the leaves, the node whose split gains most goes first
+/// (equal gains: the older node); without one, nodes are taken in the order that suits the table.
+///
+/// `Open` is a node that can be split; it has `number`, `priority` and `n_rows`.
+template <class Open>
 class Driver {
  public:
-  explicit Driver(std::size_t max_leaf_nodes) : max_leaf_nodes_(max_leaf_nodes) {}
+  Driver(std::size_t max_leaf_nodes, Order order)
+      : max_leaf_nodes_(max_leaf_nodes), order_(order) {}
 
-  void push(std::size_t node, double priority) {
-    open_.push_back({node, priority});
+  void push(Open open) {
+    open_.push_back(std::move(open));
     if (best_first()) std::push_heap(open_.begin(), open_.end(), later);
   }
 
@@ -23,35 +37,72 @@ class Driver {
     return !open_.empty() && (!best_first() || n_leaves_ < max_leaf_nodes_);
   }
 
-  std::size_t pop() {
+  Open pop() {
     if (best_first()) std::pop_heap(open_.begin(), open_.end(), later);
-    const std::size_t node = open_.back().node;
+    Open open = std::move(open_.back());
     open_.pop_back();
     ++n_leaves_;
-    return node;
+    return open;
   }
 
-  /// All nodes whose order cannot matter: the open ones, or with a limit only the next one.
-  std::vector<std::size_t> pop_level() {
-    std::vector<std::size_t> level;
-    do {
-      level.push_back(pop());
-    } while (!best_first() && wants_more());
-    std::ranges::sort(level);
-    return level;
+  /// Call `expand(nodes, n_threads, more)` until no node may be split; what can be split next is
+  /// put into `more`. `poll` is called now and then on the calling thread and may throw.
+  template <class Poll, class Expand>
+  void run(int n_threads, Poll&& poll, Expand&& expand) {
+    if (!best_first() && order_ == Order::kTasks) return run_tasks(n_threads, poll, expand);
+    while (wants_more()) {
+      poll();
+      std::vector<Open> nodes, more;
+      do {
+        nodes.push_back(pop());
+      } while (!best_first() && order_ == Order::kLevels && wants_more());
+      std::ranges::sort(nodes, {}, &Open::number);
+      expand(std::move(nodes), n_threads, more);
+      for (Open& open : more) push(std::move(open));
+    }
   }
+
+  /// The nodes that a limit on the leaves has left open.
+  std::vector<Open> rest() { return std::exchange(open_, {}); }
 
  private:
-  struct Open {
-    std::size_t node;
-    double priority;
-  };
+  static constexpr std::size_t kWorthThreads = 4096;  // rows below which a node stays on one thread
+
+  template <class Poll, class Expand>
+  void run_tasks(int n_threads, Poll&& poll, Expand&& expand) {
+    const auto one = [](Open open) {
+      std::vector<Open> nodes;
+      nodes.push_back(std::move(open));
+      return nodes;
+    };
+    std::vector<Open> small;
+    std::size_t large = 0;
+    while (n_threads > 1 && !open_.empty()) {
+      Open next = pop();
+      if (large == 0) {  // the root
+        large = std::max(next.n_rows / (2 * static_cast<std::size_t>(n_threads)), kWorthThreads);
+      }
+      if (next.n_rows < large) {
+        small.push_back(std::move(next));
+        continue;
+      }
+      poll();
+      expand(one(std::move(next)), n_threads, open_);
+    }
+    for (Open& next : small) open_.push_back(std::move(next));
+    parallel_tasks(rest(), n_threads, [&](Open next, int thread, std::vector<Open>& more) {
+      if (thread == 0) poll();
+      expand(one(std::move(next)), 1, more);
+    });
+  }
+
   static bool later(const Open& a, const Open& b) {
-    return a.priority != b.priority ? a.priority < b.priority : a.node > b.node;
+    return a.priority != b.priority ? a.priority < b.priority : a.number > b.number;
   }
   bool best_first() const { return max_leaf_nodes_ > 0; }
 
   std::size_t max_leaf_nodes_;  // 0: no limit
+  Order order_;
   std::size_t n_leaves_ = 1;
   std::vector<Open> open_;
 };

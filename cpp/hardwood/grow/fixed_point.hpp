@@ -57,9 +57,10 @@ struct Packed {
     std::uint16_t h;
 
     Cell cell() const { return (static_cast<Cell>(static_cast<std::int64_t>(g)) << 32) + h; }
+    std::size_t side() const { return g < 0; }
   };
   static constexpr double kMaxG = 32767, kMaxH = 65535, kMaxSum = 2147483647;
-  static constexpr bool kCounts = false;
+  static constexpr bool kCounts = false, kClasses = false;
 
   static GridSum sum(Cell cell) {
     return {static_cast<std::int64_t>(cell) >> 32, static_cast<std::int64_t>(cell & 0xffffffffu),
@@ -78,9 +79,10 @@ struct Wide {
     std::int64_t h;
 
     Cell cell() const { return {g, h, 1}; }
+    std::size_t side() const { return g < 0; }
   };
   static constexpr double kMaxG = 0x1p42, kMaxH = 0x1p42, kMaxSum = 0x1p62;
-  static constexpr bool kCounts = true;
+  static constexpr bool kCounts = true, kClasses = false;
 
   static GridSum sum(const Cell& cell) { return cell; }
 };

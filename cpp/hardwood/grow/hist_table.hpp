@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hardwood/bins/binned.hpp"
+#include "hardwood/grow/class_tree.hpp"
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/grow/newton.hpp"
 #include "hardwood/grow/window.hpp"
@@ -25,21 +26,23 @@ struct HistRequest {
   std::span<const Feature> features;       ///< increasing, or empty: every feature
   std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
   NewtonRules rules;
-  std::uint64_t seed = 0;  ///< for the rounding of gradients
-  bool portable = false;   ///< keep to instructions that every processor has; same bytes
+  bool portable = false;  ///< keep to instructions that every processor has; same bytes
   /// Called now and then on the calling thread; it stops the work by throwing.
   std::function<void()> checkpoint = [] {};
 };
 
-/// A table made ready for robust boosting with histograms: binned once, grown on many times.
+/// A table made ready for robust trees from histograms: binned once, grown on many times, also by
+/// several threads at once.
 ///
-/// The trees are those of NewtonCriterion with thresholds at the edges of the bins (bins/edges.hpp)
-/// and ambiguity sets rounded up to whole bins (grow/window.hpp). Same bytes for any number of
-/// threads and on every processor.
+/// The trees are those of NewtonCriterion or a ClassCriterion with thresholds at the edges of the
+/// bins (bins/edges.hpp) and ambiguity sets rounded up to whole bins (grow/window.hpp). Same bytes
+/// for any number of threads and on every processor.
 class HistTable {
  public:
+  /// `weight`: of the rows, for the edges of the bins; empty: 1.
   template <class Table>
-  HistTable(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads);
+  HistTable(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads,
+            std::span<const double> weight = {});
   ~HistTable();
 
   std::size_t n_rows() const { return binned_.n_rows(); }
@@ -49,12 +52,19 @@ class HistTable {
   /// `leaf` (n_rows x n_trees) becomes the leaf of every row, also of rows not sampled.
   std::vector<GrownTree> grow(const HistRequest& request, Matrix<std::int32_t> leaf);
 
+  /// A classification tree; see `grow_class_tree`. `checkpoint` as in a request.
+  GrownTree grow_classes(const ClassSample& sample, const ClassTreeRules& rules,
+                         const std::function<void()>& checkpoint);
+
  private:
   struct Workspace;  // memory that trees reuse
 
+  std::unique_ptr<Workspace> take_workspace();
+  void give_back(std::unique_ptr<Workspace> workspace);
+
   bins::Binned binned_;
   std::vector<Window> windows_;
-  std::mutex busy_;  // one call at a time
+  std::mutex lock_;  // of the workspaces that are not in use
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };
 

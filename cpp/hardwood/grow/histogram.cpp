@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "hardwood/grow/class_rows.hpp"
+
 namespace hardwood::grow {
 namespace {
 
@@ -20,7 +22,7 @@ constexpr std::size_t kFew = 32;         // busy rows that are subtracted faster
 
 /// The loop everything waits for. Width, sides and n_codes are known to the compiler, so that the
 /// addresses of all columns come out of one register.
-template <class Stat, std::size_t kWidth, bool kAdjacent, bool kTwoSides, std::size_t kCodes>
+template <class Stat, std::size_t kWidth, bool kAdjacent, bool kSides, std::size_t kCodes>
 void add(std::span<const typename Stat::Row> rows, std::size_t stride, const Pass& pass,
          typename Stat::Cell* cells) {
   std::array<std::uint8_t, kWidth> offset;
@@ -29,7 +31,7 @@ void add(std::span<const typename Stat::Row> rows, std::size_t stride, const Pas
   const auto add_row = [&](const typename Stat::Row& row) {
     const auto cell = row.cell();
     const bins::Code* code = codes + std::size_t{row.row} * stride;
-    auto* side = cells + (kTwoSides && row.g < 0 ? kWidth * kCodes : 0);
+    auto* side = cells + (kSides ? row.side() * (kWidth * kCodes) : 0);
     if constexpr (kAdjacent && kWidth >= 8 && std::endian::native == std::endian::little) {
       // Two loads for all codes: the processor has more room for shifts than for loads.
       std::uint64_t first, last;
@@ -55,22 +57,50 @@ void add(std::span<const typename Stat::Row> rows, std::size_t stride, const Pas
   for (std::size_t i = n_ahead; i < rows.size(); ++i) add_row(rows[i]);
 }
 
+template <class Stat, std::size_t kWidth, bool kSides, std::size_t kCodes>
+void add_apart(std::span<const typename Stat::Row> rows, std::span<const Pass* const> passes,
+               std::size_t n_sides, typename Stat::Cell* cells) {
+  std::array<const bins::Code*, kWidth> codes;
+  std::array<typename Stat::Cell*, kWidth> to;
+  for (std::size_t j = 0; j < kWidth; ++j) {
+    codes[j] = passes[j]->codes;
+    to[j] = cells + j * n_sides * kCodes;
+  }
+  const auto add_row = [&](const typename Stat::Row& row) {
+    const auto cell = row.cell();
+    const std::size_t side = kSides ? row.side() * kCodes : 0;
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kWidth; ++j) to[j][side + codes[j][row.row]] += cell;
+  };
+  const std::size_t n_ahead = rows.size() > kAhead ? rows.size() - kAhead : 0;
+  for (std::size_t i = 0; i < n_ahead; ++i) {
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kWidth; ++j) __builtin_prefetch(codes[j] + rows[i + kAhead].row);
+    add_row(rows[i]);
+  }
+  for (std::size_t i = n_ahead; i < rows.size(); ++i) add_row(rows[i]);
+}
+
 template <class Stat>
 using Add = void (*)(std::span<const typename Stat::Row>, std::size_t, const Pass&,
                      typename Stat::Cell*);
 
-template <class Stat, bool kAdjacent, bool kTwoSides, std::size_t kCodes, std::size_t... kWidth>
+template <class Stat, bool kAdjacent, bool kSides, std::size_t kCodes, std::size_t... kWidth>
 constexpr std::array<Add<Stat>, kMaxColumns> by_width(std::index_sequence<kWidth...>) {
-  return {add<Stat, kWidth + 1, kAdjacent, kTwoSides, kCodes>...};
+  return {add<Stat, kWidth + 1, kAdjacent, kSides, kCodes>...};
 }
 
-template <class Stat, bool kTwoSides, std::size_t kCodes>
+template <class Stat, bool kSides, std::size_t kCodes>
 Add<Stat> choose(const Pass& pass) {
   constexpr auto widths = std::make_index_sequence<kMaxColumns>();
-  static constexpr auto kNext = by_width<Stat, true, kTwoSides, kCodes>(widths);
-  static constexpr auto kSome = by_width<Stat, false, kTwoSides, kCodes>(widths);
+  static constexpr auto kNext = by_width<Stat, true, kSides, kCodes>(widths);
+  static constexpr auto kSome = by_width<Stat, false, kSides, kCodes>(widths);
   return (pass.adjacent ? kNext : kSome)[pass.n_columns() - 1];
 }
+
+/// Whether rows with nothing unusual are left out; of classes there may be too many for that.
+template <class Stat>
+constexpr bool kPassesOver = !Stat::kClasses;
 
 /// The cell, or nothing; without a branch, which would be hard to foresee.
 Packed::Cell where(bool is, Packed::Cell cell) { return cell & -Packed::Cell{is}; }
@@ -119,8 +149,28 @@ struct Gathered {
 }  // namespace
 
 HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature> features,
-                             std::size_t n_sides_)
-    : n_sides(n_sides_), n_codes(binned.n_codes()), stride(binned.blocks().width()), n_cells(0) {
+                             std::size_t n_sides_, bool by_column_)
+    : n_sides(n_sides_), n_codes(binned.n_codes()), stride(1), n_cells(0), by_column(by_column_) {
+  by_column ? plan_columns(binned, features) : plan_blocks(binned, features);
+}
+
+void HistogramPlan::plan_columns(const bins::Binned& binned, std::span<const Feature> features) {
+  for (const Feature feature : features) {
+    passes.push_back({.codes = binned.column(static_cast<std::size_t>(feature)),
+                      .offset = {0},
+                      .adjacent = true,
+                      .column = {0},
+                      .feature = {feature},
+                      .shared = {{}},
+                      .first_cell = 0,
+                      .busy = nullptr,
+                      .usual = {}});
+  }
+  n_cells = kColumnsTogether * n_sides * n_codes;
+}
+
+void HistogramPlan::plan_blocks(const bins::Binned& binned, std::span<const Feature> features) {
+  stride = binned.blocks().width();
   std::vector<Feature> in_place(features.begin(), features.end());
   const bins::Blocks& blocks = binned.blocks();
   const auto place = [&](Feature feature) {
@@ -142,6 +192,7 @@ HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature
       const auto distance = static_cast<std::uint8_t>(place(feature) - first);
       if (pass.offset.empty() || pass.offset.back() != distance) pass.offset.push_back(distance);
       pass.column.push_back(pass.offset.size() - 1);
+      pass.shared.push_back(blocks.shared(static_cast<std::size_t>(feature)));
     }
     // Neighbours are built faster than scattered columns, even with a few that nobody reads.
     pass.adjacent = span * 3 <= pass.offset.size() * 4;
@@ -166,42 +217,77 @@ void add_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& pla
               typename Stat::Cell* cells) {
   const Add<Stat> add =
       plan.n_codes == 256
-          ? (plan.n_sides == 2 ? choose<Stat, true, 256> : choose<Stat, false, 256>)(pass)
-          : (plan.n_sides == 2 ? choose<Stat, true, 64> : choose<Stat, false, 64>)(pass);
-  if (!pass.busy) return add(rows, plan.stride, pass, cells);
-  Gathered<Stat> gathered;
-  for (; !rows.empty(); rows = rows.subspan(std::min(kChunk, rows.size()))) {
-    gathered.gather(rows.first(std::min(kChunk, rows.size())), plan, pass);
-    add({gathered.busy.data(), gathered.n_busy}, plan.stride, pass, cells);
+          ? (plan.n_sides > 1 ? choose<Stat, true, 256> : choose<Stat, false, 256>)(pass)
+          : (plan.n_sides > 1 ? choose<Stat, true, 64> : choose<Stat, false, 64>)(pass);
+  if constexpr (kPassesOver<Stat>) {
+    if (pass.busy) {
+      Gathered<Stat> gathered;
+      for (; !rows.empty(); rows = rows.subspan(std::min(kChunk, rows.size()))) {
+        gathered.gather(rows.first(std::min(kChunk, rows.size())), plan, pass);
+        add({gathered.busy.data(), gathered.n_busy}, plan.stride, pass, cells);
+      }
+      gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell += sum; });
+      return;
+    }
   }
-  gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell += sum; });
+  add(rows, plan.stride, pass, cells);
+}
+
+template <class Stat>
+void add_columns(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
+                 std::span<const Pass* const> passes, typename Stat::Cell* cells) {
+  const auto add = [&]<std::size_t kWidth>() {
+    const auto with = [&]<bool kSides>() {
+      (plan.n_codes == 256
+           ? add_apart<Stat, kWidth, kSides, 256>
+           : add_apart<Stat, kWidth, kSides, 64>)(rows, passes, plan.n_sides, cells);
+    };
+    plan.n_sides > 1 ? with.template operator()<true>() : with.template operator()<false>();
+  };
+  switch (passes.size()) {
+    case 1:
+      return add.template operator()<1>();
+    case 2:
+      return add.template operator()<2>();
+    case 3:
+      return add.template operator()<3>();
+    case 4:
+      return add.template operator()<4>();
+  }
 }
 
 template <class Stat>
 bool subtract_few_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
                        const Pass& pass, typename Stat::Cell* cells) {
-  if (!pass.busy || rows.size() > kChunk) return false;
-  Gathered<Stat> gathered;
-  gathered.gather(rows, plan, pass);
-  if (gathered.n_busy > kFew) return false;
-  for (const auto& row : std::span(gathered.busy).first(gathered.n_busy)) {
-    const bins::Code* code = pass.codes + std::size_t{row.row} * plan.stride;
-    auto* side = cells + (plan.n_sides == 2 && row.g < 0 ? pass.n_columns() * plan.n_codes : 0);
-    for (std::size_t j = 0; j < pass.n_columns(); ++j) {
-      side[j * plan.n_codes + code[pass.offset[j]]] -= row.cell();
+  if constexpr (kPassesOver<Stat>) {
+    if (!pass.busy || rows.size() > kChunk) return false;
+    Gathered<Stat> gathered;
+    gathered.gather(rows, plan, pass);
+    if (gathered.n_busy > kFew) return false;
+    for (const auto& row : std::span(gathered.busy).first(gathered.n_busy)) {
+      const bins::Code* code = pass.codes + std::size_t{row.row} * plan.stride;
+      auto* side = cells + (plan.n_sides == 2 ? row.side() * pass.n_columns() * plan.n_codes : 0);
+      for (std::size_t j = 0; j < pass.n_columns(); ++j) {
+        side[j * plan.n_codes + code[pass.offset[j]]] -= row.cell();
+      }
     }
+    gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell -= sum; });
+    return true;
   }
-  gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell -= sum; });
-  return true;
+  return false;
 }
 
-template void add_rows<Packed>(std::span<const Packed::Row>, const HistogramPlan&, const Pass&,
-                               Packed::Cell*);
-template void add_rows<Wide>(std::span<const Wide::Row>, const HistogramPlan&, const Pass&,
-                             Wide::Cell*);
-template bool subtract_few_rows<Packed>(std::span<const Packed::Row>, const HistogramPlan&,
-                                        const Pass&, Packed::Cell*);
-template bool subtract_few_rows<Wide>(std::span<const Wide::Row>, const HistogramPlan&, const Pass&,
-                                      Wide::Cell*);
+#define HARDWOOD_STAT(Stat)                                                                   \
+  template void add_rows<Stat>(std::span<const Stat::Row>, const HistogramPlan&, const Pass&, \
+                               Stat::Cell*);                                                  \
+  template void add_columns<Stat>(std::span<const Stat::Row>, const HistogramPlan&,           \
+                                  std::span<const Pass* const>, Stat::Cell*);                 \
+  template bool subtract_few_rows<Stat>(std::span<const Stat::Row>, const HistogramPlan&,     \
+                                        const Pass&, Stat::Cell*);
+HARDWOOD_STAT(Packed)
+HARDWOOD_STAT(Wide)
+HARDWOOD_STAT(ClassCounts)
+HARDWOOD_STAT(ClassWeights)
+#undef HARDWOOD_STAT
 
 }  // namespace hardwood::grow

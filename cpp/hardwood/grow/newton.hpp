@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "hardwood/grow/inner.hpp"
+#include "hardwood/grow/rules.hpp"
 
 namespace hardwood::grow {
 
@@ -26,17 +26,19 @@ struct Sums {
 };
 
 /// What a boosted tree must respect, and how its splits are judged.
-struct NewtonRules {
-  Inner inner = Inner::kPaper;
+struct NewtonRules : TreeRules {
   double reg_lambda = 1;
   double reg_alpha = 0;
-  double min_split_gain = 0;
   double min_child_weight = 1;
   double max_step = 0;  ///< largest value of a leaf, either way; 0: no limit
-  std::size_t min_samples_leaf = 1;
-  std::int32_t max_depth = 6;      ///< -1: no limit
-  std::size_t max_leaf_nodes = 0;  ///< 0: no limit
-  int n_threads = 1;
+  /// A split that gains no more is rounding noise: XGBoost's bound, with the factor 1/2, for
+  /// gradients of about 1. Those of a loss have its unit.
+  double least_gain = 5e-7;
+
+  NewtonRules() {
+    inner = Inner::kPaper;
+    max_depth = 6;
+  }
 };
 
 /// The rows of a node at one threshold, by what the adversary can do with them. Ambiguous rows are
@@ -71,14 +73,11 @@ struct RankedRow {
 /// which is all that the exact replies below rest on.
 ///
 /// Both engines try features in order, thresholds upwards and missing values on the right first;
-/// the first of equally good splits wins, a split needs a gain above `kLeastGain`. Where a node has
+/// the first of equally good splits wins, a split needs a gain above `least_gain`. Where a node has
 /// no missing values, missing ones go with the larger number of rows, left on ties.
 class NewtonCriterion {
  public:
   static constexpr double kVoid = -std::numeric_limits<double>::infinity();
-
-  /// A split that gains no more is rounding noise (XGBoost's bound, with the factor 1/2).
-  static constexpr double kLeastGain = 5e-7;
 
   NewtonCriterion(const Sums& total, const NewtonRules& rules,
                   double value_low = -std::numeric_limits<double>::infinity(),

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "hardwood/box.hpp"
+#include "hardwood/interrupt.hpp"
 
 namespace hardwood::grow {
 namespace {
@@ -67,6 +68,7 @@ double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& su
   if (criterion.can_void(sums, negative) || !criterion.can_exceed(bar, sums, &negative)) return bar;
   const double gain = criterion.sign_gain(sums, negative);
   if (!(gain > bar)) return gain;  // the scan can only find less
+  checkpoint();                    // it looks at every ambiguous row
   ambiguous_.clear();
   for (std::size_t i = candidate.n_sure; i < candidate.n_possible; ++i) {
     const std::uint32_t row = column[i].row;
@@ -100,11 +102,12 @@ bool NewtonSearch::all_fail(std::size_t begin, std::size_t end, std::span<const 
 }
 
 void NewtonSearch::search(std::span<const NewtonEntry> column, Feature feature, int monotonic,
-                          const Sums& total, const NewtonCriterion& criterion, NewtonSplit& best) {
+                          const Prepared& node, NewtonSplit& best) {
+  const auto& [total, criterion] = node;
   add_up(column, criterion);
   const std::size_t n_missing = column.size() - n_present_;
 
-  const auto bar = [&] { return best.feature == kLeaf ? NewtonCriterion::kLeastGain : best.gain; };
+  const auto bar = [&] { return best.feature == kLeaf ? rules_.least_gain : best.gain; };
   const auto judge = [&](const Candidate& candidate) {
     const std::size_t n_left = candidate.n_plain + (candidate.missing_left ? n_missing : 0);
     if (n_left < rules_.min_samples_leaf || column.size() - n_left < rules_.min_samples_leaf)

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "hardwood/ambiguity.hpp"
+#include "hardwood/grow/grower.hpp"
 #include "hardwood/grow/newton.hpp"
+#include "hardwood/grow/newton_nodes.hpp"
 #include "hardwood/grow/split.hpp"
 #include "hardwood/types.hpp"
 
@@ -19,22 +21,32 @@ struct NewtonEntry {
   std::uint32_t row = 0;
 };
 
-struct NewtonSplit : Split {
-  Sums left;  ///< of the rows that go left when nobody attacks
-};
+using NewtonSplit = SplitOf<Sums>;
 
 /// Tries every threshold of one column of a node, halfway between neighbouring values; one a
 /// thread, because it keeps buffers.
 class NewtonSearch {
  public:
+  using Entry = NewtonEntry;
+  using Split = NewtonSplit;
+  using Criterion = NewtonTree;
+  struct Prepared {
+    Sums total;
+    NewtonCriterion criterion;
+  };
+
   /// `rank_of_row`: the place of each row in the order of g / h, only read by inner="exact".
   NewtonSearch(std::span<const Sums> gradient, std::span<const std::uint32_t> rank_of_row,
                const NewtonRules& rules)
       : gradient_(gradient), rank_of_row_(rank_of_row), rules_(rules) {}
 
-  /// Keep in `best` what beats it. `total` are the sums of the node that `criterion` was made for.
+  Prepared prepare(const Node<NewtonSplit>& node) const {
+    return {node.total, {node.total, rules_, node.value_low, node.value_high}};
+  }
+
+  /// Keep in `best` what beats it.
   void search(std::span<const NewtonEntry> column, Feature feature, int monotonic,
-              const Sums& total, const NewtonCriterion& criterion, NewtonSplit& best);
+              const Prepared& node, NewtonSplit& best);
 
  private:
   struct Candidate {

@@ -26,6 +26,10 @@ struct CodeSplit {
         below(static_cast<unsigned>(bin) + turn),
         mask(static_cast<unsigned>(binned.n_codes()) - 1) {}
 
+  template <class Split>
+  CodeSplit(const bins::Binned& binned, const Split& split)
+      : CodeSplit(binned, static_cast<std::size_t>(split.feature), split.bin, split.missing_left) {}
+
   const bins::Code* code(std::uint32_t row) const { return column + row; }
   bool goes_left(std::uint32_t row) const { return ((*code(row) + turn) & mask) < below; }
 };

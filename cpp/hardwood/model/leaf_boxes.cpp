@@ -88,7 +88,7 @@ std::vector<std::int32_t> leaf_labels(const Trees& trees, const LeafBoxes& boxes
       double& sum = margin[static_cast<std::size_t>(trees.tree_output[0]) + v];
       sum = rounded(sum + trees.value[static_cast<std::size_t>(node) * n_values + v]);
     }
-    labels.push_back(label_of<double>(margin));
+    labels.push_back(trees.decision.label(margin));
   }
   return labels;
 }

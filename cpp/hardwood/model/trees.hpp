@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hardwood/box.hpp"
+#include "hardwood/model/decision.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::model {
@@ -46,6 +47,7 @@ struct Trees {
   /// is empty for other splits and for leaves. No node has one: both vectors are empty.
   std::vector<std::int64_t> category_start;
   std::vector<std::int32_t> category;
+  Decision decision{};
 
   std::size_t n_trees() const { return tree_start.size() - 1; }
   std::size_t n_nodes() const { return feature.size(); }
@@ -77,16 +79,5 @@ struct Trees {
     return x_float32 ? edge_of(static_cast<float>(threshold[node])) : edge_of(threshold[node]);
   }
 };
-
-/// The label of a margin: the sign for one output, else the largest output, the first one on ties.
-template <class V>
-std::int32_t label_of(std::span<const V> margin) {
-  if (margin.size() == 1) return margin[0] > V{0} ? 1 : 0;
-  std::int32_t best = 0;
-  for (std::size_t k = 1; k < margin.size(); ++k) {
-    if (margin[k] > margin[static_cast<std::size_t>(best)]) best = static_cast<std::int32_t>(k);
-  }
-  return best;
-}
 
 }  // namespace hardwood::model

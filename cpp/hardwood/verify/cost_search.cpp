@@ -14,14 +14,15 @@ constexpr double kSlack =
 constexpr int kRootSweeps = 200;
 constexpr int kChildSweeps = 12;
 constexpr double kStall = 0.005;
-constexpr double kRebuild = 0.9;  // a budget that fell below this share of it is worth a new cut
-constexpr int kTryEvery = 4;      // nodes
+constexpr double kRebuild = 0.9;    // a budget that fell below this share of it is worth a new cut
+constexpr double kTiny = 0x1p-200;  // and below this one costs could vanish: a new cut is a must
+constexpr int kTryEvery = 4;        // nodes
 constexpr std::int64_t kMostNear = 20000;
 
 }  // namespace
 
 double CostSearch::budget() const {
-  const double total = ball_.norm() == Norm::kTwo ? bar_ * bar_ : bar_;
+  const double total = ball_.norm() == Norm::kZero ? bar_ : cost_of(ball_.norm(), bar_, unit_);
   if (closed_) return total * (1 + kSlack);
   return ball_.norm() == Norm::kZero ? total - 0.5 : total * (1 - kSlack);
 }
@@ -49,6 +50,7 @@ double CostSearch::lower_cost(const State& state) const {
 /// Sweep until nothing in the box can count, or the bound no longer falls; look for points that do.
 Answer CostSearch::bound_and_try(const Cut& cut, State& state, bool root) {
   ++n_nodes_;
+  if (!closed_ && budget() < kTiny * built_) return Answer::kFound;
   const auto improved = [&] {  // what to do once the bar is lower
     if (closed_ || (root && budget() < kRebuild * built_)) return Answer::kFound;
     return refresh(cut, state) ? Answer::kOpen : Answer::kNone;
@@ -196,6 +198,7 @@ bool CostSearch::polish(const Cut& cut) {
 
 /// Take the moves that gain most for their cost until the value is enough.
 bool CostSearch::repair(const Cut& cut) {
+  const double most = budget();
   double spent = 0;
   for (std::size_t f = 0; f < cut.n_features(); ++f) spent += cost_at(cut, f, point_[f]);
   for (int round = 0; value_ < cut.zero; ++round) {
@@ -208,7 +211,7 @@ bool CostSearch::repair(const Cut& cut) {
       for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
         const std::int64_t gained = gain[c] - gain[point_[f]];
         const double paid = cost_at(cut, f, c) - cost_at(cut, f, point_[f]);
-        if (gained <= 0 || spent + paid > budget()) continue;
+        if (gained <= 0 || spent + paid > most) continue;
         const auto useful = static_cast<double>(std::min(gained, cut.zero - value_));
         const double rate = paid <= 0 ? kInfinity : useful / paid;
         if (rate > top) top = rate, best = c, best_feature = f;
@@ -223,7 +226,7 @@ bool CostSearch::repair(const Cut& cut) {
 
 /// Take back what costs most, as long as the value stays enough.
 void CostSearch::descend(const Cut& cut) {
-  while (true) {
+  while (!clock_.over()) {
     std::size_t best_feature = 0;
     std::int32_t best = -1;
     double top = 0;

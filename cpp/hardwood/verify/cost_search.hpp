@@ -17,6 +17,9 @@ class CostSearch : public Search {
 
   /// The largest cost that counts: nothing dearer needs to be looked at.
   double budget() const;
+  /// In what steps are counted where they cost: see `unit_of`. A cut is made for one unit.
+  double unit() const { return unit_; }
+  void count_anew() { unit_ = unit_of(bar_); }
   double bar() const { return bar_; }
   void set_bar(double bar) { bar_ = bar; }
 
@@ -53,6 +56,7 @@ class CostSearch : public Search {
 
   double bar_;
   bool closed_;
+  double unit_ = 1;
   bool has_example_ = false;
   double built_ = 0;  // the budget that the cut was made for
   double open_cost_ = 0;

@@ -26,13 +26,12 @@ CutBuilder::CutBuilder(const Ensemble& ensemble)
       edge_local_(ensemble.n_edges()) {}
 
 void CutBuilder::build(const Ball& ball, const Question& question,
-                       std::span<const Ensemble::Member> members, double radius, double budget,
-                       Cut& cut) {
-  budget_ = budget;
-  ball.cells_within(radius, ball_cells_);
+                       std::span<const Ensemble::Member> members, const Within& within, Cut& cut) {
+  budget_ = within.budget;
+  ball.cells_within(within.radius, ball_cells_);
   cut_trees(question, members, cut);
   if (cut.empty) return;
-  name_cells(ball, cut);
+  name_cells(ball, within.unit, cut);
   quantise(cut);
   tables_.clear();
   scope_.clear();
@@ -139,7 +138,7 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
   cut.zero = std::max(cut.needed, cut.needed_for(0));
 }
 
-void CutBuilder::name_cells(const Ball& ball, Cut& cut) {
+void CutBuilder::name_cells(const Ball& ball, double unit, Cut& cut) {
   cut.feature.clear();
   for (const Cut::Node& node : cut.nodes) {
     if (node.feature == kLeaf) continue;
@@ -167,7 +166,7 @@ void CutBuilder::name_cells(const Ball& ball, Cut& cut) {
       const std::int32_t nearest = std::clamp(home, first, last);
       cut.cell.push_back(nearest);
       cut.step.push_back(ball.step(f, nearest));
-      cut.cost.push_back(nearest == home ? 0.0 : cost_of(ball.norm(), cut.step.back()));
+      cut.cost.push_back(nearest == home ? 0.0 : cost_of(ball.norm(), cut.step.back(), unit));
       if (nearest == home) cut.home.push_back(n_cells);
       first = last + 1;
       ++n_cells;

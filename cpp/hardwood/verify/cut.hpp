@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -167,10 +168,15 @@ class CutBuilder {
  public:
   explicit CutBuilder(const Ensemble& ensemble);
 
-  /// Cut the model to the ball of `radius` (in any norm: the box around it). Leaves to which all
-  /// ways cost more than `budget`, in a norm that sums, are left out.
+  /// Where to cut: at the ball of `radius` (in any norm: the box around it). Leaves to which all
+  /// ways cost more than `budget`, in a norm that sums, are left out; costs are counted in `unit`.
+  struct Within {
+    double radius;
+    double budget = std::numeric_limits<double>::infinity();
+    double unit = 1;
+  };
   void build(const Ball& ball, const Question& question, std::span<const Ensemble::Member> members,
-             double radius, double budget, Cut& cut);
+             const Within& within, Cut& cut);
 
  private:
   struct Tree {
@@ -195,7 +201,7 @@ class CutBuilder {
 
   std::int32_t visit(std::int32_t at, const Ensemble::Member& member, Cut& cut);
   void cut_trees(const Question& question, std::span<const Ensemble::Member> members, Cut& cut);
-  void name_cells(const Ball& ball, Cut& cut);
+  void name_cells(const Ball& ball, double unit, Cut& cut);
   void quantise(Cut& cut);
   void tabulate(const Tree& tree, Cut& cut);
   void add_leaves(std::int32_t at, const Cut& cut, Table& table);

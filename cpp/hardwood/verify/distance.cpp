@@ -19,13 +19,6 @@ constexpr int kPlainHalvings = 5;     // of the bracket that the sample leaves
 constexpr double kFirstGrowth = 1.1;  // of the radius, squared from one decision to the next
 constexpr double kClose = 1e-3;       // of the first gap around the largest output
 
-Clock::Time after(Clock::Time start, double seconds) {
-  using Seconds = std::chrono::duration<double>;
-  const Seconds most = std::chrono::duration_cast<Seconds>(Clock::Time::max() - start) / 2;
-  return start +
-         std::chrono::duration_cast<Clock::Time::duration>(std::min(Seconds(seconds), most));
-}
-
 /// Processor time of this thread, or what is nearest to it.
 double thread_seconds() {
 #ifdef CLOCK_THREAD_CPUTIME_ID
@@ -140,7 +133,7 @@ class RowSearch {
 
   /// Make a cut with a fresh state; false if the plain bound proves it empty.
   bool build(const Asked& asked, double radius) {
-    work_.builder.build(ball_, asked.question, asked.members, radius, kInfinity, work_.cut);
+    work_.builder.build(ball_, asked.question, asked.members, {radius}, work_.cut);
     if (work_.cut.empty) return false;
     messages_.start(work_.cut, work_.root);
     return true;
@@ -233,7 +226,7 @@ double RowSearch::plain_radius(const Asked& asked, double& unsafe) {
   }
   std::ranges::sort(radii);
   double safe = -1;
-  for (std::size_t i = 1; i <= 2 * radii.size(); i *= 2) {
+  for (std::size_t i = 1; i <= 2 * radii.size() && !clock_.over(); i *= 2) {
     const double radius = radii[std::min(i, radii.size()) - 1];
     if (!plainly_safe(asked, radius)) {
       unsafe = radius;
@@ -254,7 +247,8 @@ double RowSearch::plain_radius(const Asked& asked, double& unsafe) {
 bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
   double growth = kFirstGrowth;
   const double largest = ball_.step_below(kInfinity);
-  while (true) {
+  radius = std::max(radius, std::numeric_limits<double>::min());  // zero would not grow
+  while (!clock_.over()) {
     const bool last = radius >= largest;
     Answer answer = Answer::kNone;
     if (build(asked, radius)) {
@@ -278,6 +272,8 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
     radius *= growth;
     growth *= growth;
   }
+  note(Answer::kTime);
+  return false;
 }
 
 /// Narrow the bracket between what is proven and the example by root decisions inside one cut.
@@ -350,19 +346,20 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
   if (answer == Answer::kNone) return upper_;
   const double cost = std::min(search.open_cost(), search.budget());
   if (budget_.norm == Norm::kZero) return std::max(1.0, std::ceil(cost - 1e-9));
-  return std::min(budget_.norm == Norm::kTwo ? std::sqrt(cost) : cost, upper_);
+  return std::min(length_of(budget_.norm, cost, search.unit()), upper_);
 }
 
 /// Cut to what the budget pays for and search, again whenever the budget has fallen by much.
 Answer RowSearch::search_costs(const Asked& asked, CostSearch& search) {
   bool first = true;
   while (true) {
+    search.count_anew();
     const double budget = search.budget();
-    double radius = budget_.norm == Norm::kTwo ? std::sqrt(budget) : budget;
+    double radius = length_of(budget_.norm, budget, search.unit());
     if (budget_.norm == Norm::kZero) radius = budget < 1 ? 0 : kInfinity;
     // Room for the rounding of the root and of sums; dearer points are left out later.
-    work_.builder.build(ball_, asked.question, asked.members, radius * (1 + 1e-9),
-                        budget * (1 + 1e-9), work_.cut);
+    work_.builder.build(ball_, asked.question, asked.members,
+                        {radius * (1 + 1e-9), budget * (1 + 1e-9), search.unit()}, work_.cut);
     if (work_.cut.empty) return Answer::kNone;
     if (first && upper_ < kInfinity && search.improve(work_.cut, example_)) {
       keep(search.example());
@@ -415,18 +412,24 @@ template <class TargetOf, class Ask>
 Distances for_each_row(const model::Trees& trees, Matrix<const double> x, TargetOf&& target_of,
                        const Budget& budget, const Limits& limits, Watch& watch, Ask&& ask) {
   const Ensemble ensemble(trees);
-  const Clock::Time start = std::chrono::steady_clock::now();
-  const Clock::Time deadline = after(start, limits.total_seconds);
-  Distances result{std::vector<double>(x.n_rows), std::vector<double>(x.n_rows),
-                   std::vector<std::uint8_t>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols),
-                   std::vector<double>(x.n_rows)};
+  Distances result{
+      std::vector<double>(x.n_rows), std::vector<double>(x.n_rows, kInfinity),
+      std::vector<std::uint8_t>(x.n_rows),
+      std::vector<double>(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN()),
+      std::vector<double>(x.n_rows)};
   const Matrix<double> x_adv{result.x_adv.data(), x.n_rows, x.n_cols};
   std::vector<std::unique_ptr<Workspace>> work(static_cast<std::size_t>(limits.n_threads));
   parallel_for(x.n_rows, limits.n_threads, [&](std::size_t i, int thread) {
+    if (watch.over()) {
+      result.ending[i] = static_cast<std::uint8_t>(watch.stop ? Ending::kStopped : Ending::kTime);
+      ++watch.n_open;
+      ++watch.n_done;
+      return;
+    }
     auto& mine = work[static_cast<std::size_t>(thread)];
     if (!mine) mine = std::make_unique<Workspace>(ensemble);
-    const Clock::Time row_deadline =
-        std::min(deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
+    const Time row_deadline =
+        std::min(watch.deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
     const double before = thread_seconds();
     const Clock clock(row_deadline, watch.stop);
     RowSearch row(ensemble, x.row(i), target_of(i), budget, clock, *mine);

@@ -1,21 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "hardwood/model/trees.hpp"
 #include "hardwood/verify/tree.hpp"
+#include "hardwood/verify/watch.hpp"
 
 namespace hardwood::verify {
-
-/// Seen by two threads: one that searches, one that waits, shows progress, and may stop it.
-struct Watch {
-  std::atomic<bool> stop{false};
-  std::atomic<std::int64_t> n_done{0};
-  std::atomic<std::int64_t> n_open{0};  ///< of those done: left without an exact answer
-};
 
 enum class Ending : std::uint8_t {
   kExact,     ///< lower equals upper; or, for a decision, certified or broken
@@ -25,8 +18,7 @@ enum class Ending : std::uint8_t {
 };
 
 struct Limits {
-  double row_seconds;    ///< for each row
-  double total_seconds;  ///< for all rows together
+  double row_seconds;  ///< for each row; the watch has the time for all rows together
   int n_threads;
 };
 
@@ -38,7 +30,8 @@ struct Distances {
   std::vector<double> seconds;       ///< of processor time
 };
 
-/// The smallest change of every row that fools the model, of any number of trees.
+/// The smallest change of every row that fools the model, of any number of trees. A row whose turn
+/// never comes has lower 0 and upper infinity.
 Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               std::span<const std::int32_t> y, const Budget& budget,
                               const Limits& limits, Watch& watch);

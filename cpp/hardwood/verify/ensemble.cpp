@@ -28,7 +28,8 @@ Ensemble::Ensemble(const model::Trees& trees)
       base_(trees.base),
       output_(trees.tree_output),
       n_values_(static_cast<std::size_t>(trees.n_values)),
-      sum_float32_(trees.sum_float32) {
+      sum_float32_(trees.sum_float32),
+      decision_(trees.decision) {
   if (trees.has_categories()) {
     throw std::invalid_argument("The search cannot bound categories; decide their nodes first.");
   }
@@ -112,8 +113,9 @@ std::vector<Question> Ensemble::questions(const Target& target) const {
     return both;
   }
   if (n_outputs() == 1) {
-    if (y == 0) return {{0, Question::kConstant, true}};
-    return {{Question::kConstant, 0, false}};
+    const double cut = on_grain(decision_.cut);
+    if (y == 0) return {{0, Question::kConstant, true, cut}};
+    return {{Question::kConstant, 0, false, cut}};
   }
   std::vector<Question> all;
   for (std::int32_t c = 0; c < static_cast<std::int32_t>(n_outputs()); ++c) {

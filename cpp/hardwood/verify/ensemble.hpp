@@ -87,15 +87,30 @@ class Ensemble {
     return sum_float32_ ? static_cast<float>(sum + term) : sum + term;
   }
   /// Where both sums of a question are exact in the model's own precision: the power of two that
-  /// divides them all. Else 0.
-  double grain(const Question& question) const { return question.constant == 0 ? grain_ : 0; }
+  /// divides them all, if it tells any two of them apart. Else 0.
+  double grain(const Question& question) const {
+    const double constant = question.constant;
+    const bool fits = std::abs(constant) <= grain_ * 0x1p51 && on_grain(constant) == constant;
+    return fits && grain_ > tie(question) ? grain_ : 0;
+  }
+
+  const model::Decision& decision() const { return decision_; }
+  /// How far one output may lie below another and yet be its equal when the label is decided.
+  double tie(const Question& question) const {
+    return question.plus >= 0 && question.minus >= 0 ? decision_.tie : 0;
+  }
+  /// Whether two sums of a question, in the model's own precision, may answer it with yes.
+  bool may_beat(const Question& question, double plus, double minus) const {
+    if (tie(question) > 0) return plus >= minus - tie(question);
+    return question.strict ? plus > minus : plus >= minus;
+  }
 
   /// What plus - minus must at least be for a row to be fooled, if the model's own sum and ours
   /// together are at most `error` away from the true one.
   double needed(const Question& question, double error) const {
     const double grain = this->grain(question);
     if (grain > 0) return question.strict ? grain : 0.0;
-    return -error;
+    return -(error + tie(question));
   }
   /// Such an error for sums over any leaves of all trees.
   double largest_error(const Question& question) const {
@@ -109,6 +124,12 @@ class Ensemble {
 
  private:
   void find_grain();
+  /// The largest multiple of the grain that is not above a number; margins cannot tell the two
+  /// apart. Numbers too large for that stay as they are.
+  double on_grain(double number) const {
+    return grain_ > 0 && std::abs(number) <= grain_ * 0x1p51 ? std::floor(number / grain_) * grain_
+                                                             : number;
+  }
   double base(const Question& question, std::int32_t output) const {
     return output == Question::kConstant ? question.constant
                                          : base_[static_cast<std::size_t>(output)];
@@ -124,6 +145,7 @@ class Ensemble {
   std::vector<std::size_t> edge_start_;
   std::size_t n_values_;
   bool sum_float32_;
+  model::Decision decision_;
   double largest_sum_ = 0;  // of absolute values
   double grain_ = 0;
 };

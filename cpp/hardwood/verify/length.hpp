@@ -19,10 +19,23 @@ inline double step_between(double x, double z) {
   return step;
 }
 
+/// In what costs up to that of a length are counted: a power of two, so nothing is rounded, and so
+/// near that squares of what matters neither overflow nor vanish.
+inline double unit_of(double length) {
+  return length > 0 && std::isfinite(length) ? std::ldexp(1.0, std::ilogb(length)) : 1.0;
+}
+
 /// What one step adds to the total of a norm that sums: steps, squares, or one each.
-inline double cost_of(Norm norm, double step) {
+inline double cost_of(Norm norm, double step, double unit) {
   if (norm == Norm::kZero) return 1;
-  return norm == Norm::kTwo ? step * step : step;
+  const double counted = step / unit;
+  return norm == Norm::kTwo ? counted * counted : counted;
+}
+
+/// The length of steps that cost so much together.
+inline double length_of(Norm norm, double cost, double unit) {
+  if (norm == Norm::kZero) return cost;
+  return unit * (norm == Norm::kTwo ? std::sqrt(cost) : cost);
 }
 
 /// Steps summed up in one norm; `total` grows with every step, so a search may stop early.

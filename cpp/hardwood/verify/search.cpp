@@ -35,7 +35,7 @@ bool Search::fools(const Point& point) {
   if (target_.label == Target::kOutput) {
     return margin_[0] < target_.low || margin_[0] > target_.high;
   }
-  return model::label_of<double>(margin_) != target_.label;
+  return ensemble_.decision().label(margin_) != target_.label;
 }
 
 Answer Search::decide(Cut& cut, State& state, Effort effort) {
@@ -250,7 +250,7 @@ void Search::pull_back(const Cut& cut) {
   const auto step_of = [&](std::size_t f, std::int32_t c) {
     return cut.step[static_cast<std::size_t>(cut.cell_start[f] + c)];
   };
-  while (true) {
+  while (!clock_.over()) {
     double largest = 0;
     for (std::size_t f = 0; f < cut.n_features(); ++f) {
       largest = std::max(largest, step_of(f, point_[f]));
@@ -307,11 +307,11 @@ bool Search::rounds_away(const Cut& cut, State& state) {
     plus.add(of_plus.lo, of_plus.hi);
     minus.add(of_minus.lo, of_minus.hi);
   }
-  if (cut.question.strict ? most <= least : most < least) return true;
+  if (!ensemble_.may_beat(cut.question, most, least)) return true;
   // With fewer leaves left, the sum has less room to go astray than at the start.
   if (ensemble_.grain(cut.question) == 0) {
     const double error = 1.001 * ensemble_.unit_roundoff() * (plus.reach + minus.reach);
-    state.needed = std::max(state.needed, cut.needed_for(error));
+    state.needed = std::max(state.needed, cut.needed_for(error + ensemble_.tie(cut.question)));
   }
   return state.bound < state.needed;
 }

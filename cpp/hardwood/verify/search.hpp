@@ -7,14 +7,13 @@
 
 #include "hardwood/verify/cut.hpp"
 #include "hardwood/verify/messages.hpp"
+#include "hardwood/verify/watch.hpp"
 
 namespace hardwood::verify {
 
 /// When to give up: at a moment, or because somebody asks.
 class Clock {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-
   Clock(Time deadline, const std::atomic<bool>& stop) : deadline_(deadline), stop_(stop) {}
   bool over() const {
     return stop_.load(std::memory_order_relaxed) || std::chrono::steady_clock::now() >= deadline_;

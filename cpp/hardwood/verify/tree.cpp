@@ -79,13 +79,18 @@ class TreeSearch {
 }  // namespace
 
 Nearest nearest_in_tree(const model::Trees& trees, Matrix<const double> x,
-                        std::span<const std::int32_t> y, const Budget& budget, int n_threads) {
+                        std::span<const std::int32_t> y, const Budget& budget, int n_threads,
+                        Watch& watch) {
   const TreeSearch search(trees, budget);
-  Nearest result{std::vector<double>(x.n_rows), std::vector<double>(x.n_rows * x.n_cols)};
+  Nearest result{std::vector<double>(x.n_rows, kInfinity),
+                 std::vector<double>(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN()),
+                 std::vector<std::uint8_t>(x.n_rows)};
   const Matrix<double> x_adv{result.x_adv.data(), x.n_rows, x.n_cols};
   parallel_blocks(x.n_rows, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t i = begin; i < end && !watch.over(); ++i) {
       result.distance[i] = search.nearest(x.row(i), y[i], x_adv.row(i));
+      result.answered[i] = 1;
+      ++watch.n_done;
     }
   });
   return result;

@@ -8,6 +8,7 @@
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 #include "hardwood/verify/length.hpp"
+#include "hardwood/verify/watch.hpp"
 
 namespace hardwood::verify {
 
@@ -27,6 +28,7 @@ struct Budget {
 struct Nearest {
   std::vector<double> distance;  ///< infinity where no point within the budget changes the label
   std::vector<double> x_adv;     ///< n_rows x n_features; NaN where there is none
+  std::vector<std::uint8_t> answered;  ///< 0 for rows whose turn never came
 };
 
 /// The exact truth about one tree: for every row the nearest point in a leaf of another label.
@@ -34,6 +36,7 @@ struct Nearest {
 /// is the smallest change that fools the tree. Rows that the tree already gets wrong
 /// (label != y) have distance 0.
 Nearest nearest_in_tree(const model::Trees& trees, Matrix<const double> x,
-                        std::span<const std::int32_t> y, const Budget& budget, int n_threads);
+                        std::span<const std::int32_t> y, const Budget& budget, int n_threads,
+                        Watch& watch);
 
 }  // namespace hardwood::verify

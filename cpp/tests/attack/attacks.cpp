@@ -37,7 +37,7 @@ const Case examples_fool{
           const verify::Budget budget{norm, kInfinity, reach, scale, scale};
           verify::Watch watch;
           const auto truth =
-              verify::nearest_in_ensemble(trees, rows, y, budget, {kInfinity, kInfinity, 1}, watch);
+              verify::nearest_in_ensemble(trees, rows, y, budget, {kInfinity, 1}, watch);
           const auto try_out = [&](const auto& attack) {
             const std::vector<double> found = attack(1);
             const Matrix<const double> x_adv{found.data(), kRows, kFeatures};
@@ -62,9 +62,9 @@ const Case examples_fool{
             }
           };
           try_out([&](int n) { return attack::descent(trees, rows, y, budget, n, watch); });
-          try_out([&](int n) { return attack::symbolic(trees, rows, y, budget, n); });
+          try_out([&](int n) { return attack::symbolic(trees, rows, y, budget, n, watch); });
           if (n_trees == 1) {
-            try_out([&](int n) { return attack::papernot(trees, rows, y, budget, n); });
+            try_out([&](int n) { return attack::papernot(trees, rows, y, budget, n, watch); });
           }
         }
       }
@@ -121,7 +121,8 @@ const Case moves_know_the_margin{
         const auto compare = [&](double value, double paid) {
           double cost = 0;
           for (std::size_t f = 0; f < kFeatures; ++f) {
-            if (point[f] != ball.home()[f]) cost += verify::cost_of(norm, ball.step(f, point[f]));
+            if (point[f] != ball.home()[f])
+              cost += verify::cost_of(norm, ball.step(f, point[f]), 1);
           }
           check(std::abs(paid - cost) < 1e-9, "not the cost");
           if (cost > budget) return;  // left out

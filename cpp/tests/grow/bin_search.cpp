@@ -65,8 +65,13 @@ struct Problem {
         const double gain = node.rules.inner == Inner::kExact && window.moves
                                 ? node.criterion.sign_gain(split, negative)
                                 : node.criterion.paper_gain(split);
-        if (gain > (best.feature == kLeaf ? NewtonCriterion::kLeastGain : best.gain)) {
-          best = {0, k, 0, missing_left, any_missing, gain, left};
+        if (gain > (best.feature == kLeaf ? node.rules.least_gain : best.gain)) {
+          best.feature = 0;
+          best.bin = k;
+          best.missing_left = missing_left;
+          best.saw_missing = any_missing;
+          best.gain = gain;
+          best.left = left;
         }
       }
     }

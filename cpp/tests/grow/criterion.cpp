@@ -38,8 +38,7 @@ void two_ways_agree() {
         for (int b1 = a1; b1 <= n1_all; ++b1) {
           const Pair sure{double(a0), double(a1)}, possible{double(b0), double(b1)};
           const double found = two.robust_gain(sure, sure, possible, kAnyGain);
-          const double other = many.robust_gain({sure[0], sure[1]}, {sure[0], sure[1]},
-                                                {possible[0], possible[1]}, kAnyGain);
+          const double other = many.robust_gain(sure, sure, possible, kAnyGain);
           check(close(found, other), "the rule for any number of classes, on two");
           bool void_point = false;
           for (double share = 0; share <= 1; share += 1.0 / 12) {  // 12: all ratios of 3 and 4

@@ -37,7 +37,7 @@ struct Data {
     request.gradient = {gradient.data(), n, n_trees};
     request.hessian = {hessian.data(), n, n_trees};
     request.rules.inner = inner;
-    request.seed = 9;
+    request.rules.seed = 9;
     return request;
   }
 };
@@ -51,8 +51,8 @@ struct Answer {
     for (std::size_t k = 0; k < trees.size(); ++k) {
       const GrownTree &a = trees[k], &b = other.trees[k];
       if (a.feature != b.feature || a.threshold != b.threshold || a.left != b.left ||
-          a.missing_left != b.missing_left || a.value != b.value || a.gain != b.gain ||
-          a.cover != b.cover || a.n_samples != b.n_samples) {
+          a.right != b.right || a.missing_left != b.missing_left || a.value != b.value ||
+          a.gain != b.gain || a.cover != b.cover || a.n_samples != b.n_samples) {
         return false;
       }
     }
@@ -98,6 +98,43 @@ const Case same_bytes{
             }
           }
         }
+      }
+    }};
+
+const Case same_class_trees{
+    "grow: the same class trees for any number of threads, and for rows repeated or weighted", [] {
+      const Data data;
+      const bins::DenseTable<float> x{{data.x.data(), data.n, data.d}};
+      std::vector<std::int32_t> label(data.n);
+      std::vector<double> counts(data.n), weights(data.n);
+      for (std::size_t i = 0; i < data.n; ++i) {
+        label[i] = data.gradient[i * data.n_trees] > 0.5f ? 2 : data.gradient[i * 3 + 1] > 0;
+        counts[i] = static_cast<double>(i % 4);  // some rows are left out
+        weights[i] = counts[i] / 2;              // not whole: the other kind of cells
+      }
+      HistTable table(x, data.reach, 256, 1);
+      for (int variant = 0; variant < 6; ++variant) {
+        ClassTreeRules rules;
+        rules.impurity = variant % 2 ? Impurity::kGini : Impurity::kEntropy;
+        rules.max_depth = 7;
+        if (variant >= 2) rules.max_features = 5;
+        if (variant >= 4) rules.max_leaf_nodes = 20, rules.min_samples_leaf = 4;
+        const auto grow_with = [&](const std::vector<double>& weight, int n_threads) {
+          rules.n_threads = n_threads;
+          Answer answer;
+          answer.trees.push_back(table.grow_classes({label, 3, weight, {}}, rules, [] {}));
+          return answer;
+        };
+        const Answer first = grow_with(counts, 1);
+        check(first.trees[0].feature.size() > 8, "a tree that says something");
+        for (const int n_threads : {2, 7}) {
+          check(grow_with(counts, n_threads) == first, std::to_string(n_threads) + " threads");
+        }
+        const GrownTree scaled = grow_with(weights, 2).trees[0];
+        check(scaled.feature == first.trees[0].feature &&
+                  scaled.threshold == first.trees[0].threshold &&
+                  scaled.n_samples == first.trees[0].n_samples,
+              "the unit of weights does not matter");
       }
     }};
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "check.hpp"
+#include "hardwood/grow/class_rows.hpp"
 
 namespace hardwood::tests {
 namespace {
@@ -40,8 +41,13 @@ std::vector<typename Stat::Row> some_rows(std::size_t n, unsigned one_of) {
   for (std::uint32_t i = 0; i < n; ++i) {
     typename Stat::Row row{};
     row.row = i;
-    row.g = static_cast<decltype(row.g)>(static_cast<int>(random() % 2001) - 1000);
-    row.h = static_cast<decltype(row.h)>(random() % 1000);
+    if constexpr (Stat::kClasses) {
+      row.label = static_cast<decltype(row.label)>(random() % 3);
+      row.weight = static_cast<decltype(row.weight)>(random() % 1000);
+    } else {
+      row.g = static_cast<decltype(row.g)>(static_cast<int>(random() % 2001) - 1000);
+      row.h = static_cast<decltype(row.h)>(random() % 1000);
+    }
     if (random() % one_of == 0) rows.push_back(row);
   }
   return rows;
@@ -49,9 +55,9 @@ std::vector<typename Stat::Row> some_rows(std::size_t n, unsigned one_of) {
 
 template <class Stat>
 void check_histograms(const bins::Binned& binned, std::span<const Feature> features,
-                      std::size_t n_sides, unsigned one_of) {
+                      std::size_t n_sides, unsigned one_of, bool by_column = false) {
   using Cell = typename Stat::Cell;
-  const HistogramPlan plan(binned, features, n_sides);
+  const HistogramPlan plan(binned, features, n_sides, by_column);
   const auto rows = some_rows<Stat>(binned.n_rows(), one_of);
   bool right = true, rest_is_empty = true;
   for (const Pass& pass : plan.passes) {
@@ -60,10 +66,10 @@ void check_histograms(const bins::Binned& binned, std::span<const Feature> featu
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
       const auto feature = static_cast<std::size_t>(pass.feature[i]);
       const bins::Code* column = binned.column(feature);
-      const auto shared = binned.blocks().shared(feature);
+      const auto shared = pass.shared[i];
       std::vector<Cell> plain(n_sides * plan.n_codes), built(plain.size());
       for (const auto& row : rows) {
-        const std::size_t side = n_sides == 2 && row.g < 0;
+        const std::size_t side = n_sides > 1 ? row.side() : 0;
         plain[side * plan.n_codes + column[row.row]] += row.cell();
       }
       for (std::size_t k = 0; k < built.size(); ++k) {
@@ -83,6 +89,16 @@ void check_histograms(const bins::Binned& binned, std::span<const Feature> featu
     if (subtract_few_rows<Stat>(rows, plan, pass, cells.data())) {
       for (const Cell& cell : cells) rest_is_empty = rest_is_empty && cell == Cell{};
     }
+  }
+  for (std::size_t n = 1; by_column && n <= kColumnsTogether; ++n) {
+    std::vector<const Pass*> passes;
+    for (std::size_t i = 0; i < n; ++i) passes.push_back(&plan.passes[i]);
+    std::vector<Cell> together(plan.n_cells), alone(plan.n_cells);
+    add_columns<Stat>(rows, plan, passes, together.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      add_rows<Stat>(rows, plan, *passes[i], alone.data() + i * plan.cells(*passes[i]));
+    }
+    right = right && together == alone;
   }
   check(right, "cells are sums of rows, with " + std::to_string(n_sides) + " sides");
   check(rest_is_empty, "what was added can be subtracted");
@@ -110,7 +126,12 @@ const Case quiet_rows{
           for (const unsigned one_of : {1u, 3u, 100u}) {
             check_histograms<Packed>(binned, all, n_sides, one_of);
             check_histograms<Wide>(binned, some, n_sides, one_of);
+            check_histograms<Packed>(binned, some, n_sides, one_of, true);
           }
+        }
+        for (const bool by_column : {false, true}) {
+          check_histograms<ClassCounts>(binned, all, 3, 3, by_column);
+          check_histograms<ClassWeights>(binned, some, 3, 3, by_column);
         }
       }
     }};
@@ -143,6 +164,8 @@ const Case shared_columns{
           check_histograms<Wide>(binned, some, n_sides, one_of);
         }
       }
+      check_histograms<ClassCounts>(binned, all, 3, 1);
+      check_histograms<ClassCounts>(binned, some, 3, 1, true);
     }};
 
 }  // namespace

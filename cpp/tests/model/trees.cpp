@@ -58,7 +58,7 @@ const Case bad_trees{
 
 const Case labels{"trees: the label is the sign, or the first of the largest", [] {
                     const auto label = [](std::vector<double> margin) {
-                      return model::label_of<double>(margin);
+                      return model::Decision{}.label(margin);
                     };
                     check(label({0.0}) == 0, "0 is the first class");
                     check(label({0.5}) == 1, "positive is the second class");

@@ -80,7 +80,7 @@ void check_bounds(bool costs) {
       const verify::Question question = ensemble.questions({y}).front();
       verify::CutBuilder builder(ensemble);
       verify::Cut cut;
-      builder.build(ball, question, ensemble.members(question), 0.6, kInfinity, cut);
+      builder.build(ball, question, ensemble.members(question), {0.6}, cut);
       if (cut.empty) continue;
       const double most = 0.5;
       verify::Messages messages;

@@ -29,7 +29,8 @@ const Case examples_fool{
         for (const auto norm :
              {verify::Norm::kInf, verify::Norm::kOne, verify::Norm::kTwo, verify::Norm::kZero}) {
           const verify::Budget budget{norm, 10, reach, scale, scale};
-          const verify::Nearest nearest = nearest_in_tree(trees, rows, y, budget, 1);
+          verify::Watch watch;
+          const verify::Nearest nearest = nearest_in_tree(trees, rows, y, budget, 1, watch);
           const auto fooled = predictor->margin({nearest.x_adv.data(), kRows, kFeatures}, 1);
           for (std::size_t i = 0; i < kRows; ++i) {
             check(nearest.distance[i] > 0, "a right row is at a distance");
@@ -45,7 +46,8 @@ const Case examples_fool{
             }
           }
           for (const int n_threads : {2, 7}) {
-            check(nearest_in_tree(trees, rows, y, budget, n_threads).distance == nearest.distance,
+            check(nearest_in_tree(trees, rows, y, budget, n_threads, watch).distance ==
+                      nearest.distance,
                   "distances depend on threads");
           }
         }

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hardwood import _core
 from hardwood._check import FloatArray
 from hardwood.attack.target import Attempt, BoolArray, Target
-from hardwood.verify.ensemble import Effort
+from hardwood.verify.effort import Effort
 
 Rows = npt.NDArray[np.int64]
 
@@ -24,7 +24,8 @@ _FINE = 1e-4  # relative precision of a distance along a direction
 _FINEST = 1e-10  # and of the one that is returned
 _LINE = 8  # steps of a line search
 _LEAST_STEP, _LEAST_SMOOTHING = 1e-4, 1e-5
-_CELLS = 4_000_000  # values in one batch of questions
+_CELLS = 4_000_000  # values in one batch of directions
+_ASKED_CELLS = 1_000_000  # and in one of questions, between which the clock is looked at
 _MORE_TRIES = 5  # times as many directions, for rows that no first one fools
 _GIVE_UP = 8  # rounds without gain, smoothing at its least
 
@@ -93,25 +94,29 @@ def attack(
         raise ValueError(
             f'method="cheng" measures in the norms "inf" and 2, got norm={target.norm!r}.'
         )
-    search = _Search(target, settings, rng)
-    search.start(*pool)
-    for _ in range(settings.n_iterations):
-        if effort.progress is not None:
-            n_open = int(np.count_nonzero(search.open))
-            effort.progress(len(target.X) - n_open, 0, len(target.X))
-        if not search.open.any():
-            break
-        search.advance(np.flatnonzero(search.open))
-    search.finish()
+    search = _Search(target, settings, effort, rng)
+    tell = effort.tell(len(target.X))
+    try:
+        search.start(*pool)
+        for _ in range(settings.n_iterations):
+            tell(len(target.X) - int(np.count_nonzero(search.open)), 0)
+            if effort.over or not search.open.any():
+                break
+            search.advance(np.flatnonzero(search.open))
+        search.finish()
+    except KeyboardInterrupt:
+        effort.interrupted = True
     return Attempt(search.X_adv, "cheng")
 
 
 class _Search:
     """Directions of all rows, and the nearest examples seen."""
 
-    def __init__(self, target: Target, settings: ChengSettings, rng: np.random.Generator) -> None:
+    def __init__(
+        self, target: Target, settings: ChengSettings, effort: Effort, rng: np.random.Generator
+    ) -> None:
         n_rows = len(target.X)
-        self.target, self.settings, self.rng = target, settings, rng
+        self.target, self.settings, self.effort, self.rng = target, settings, effort, rng
         self.low, self.high = (
             np.asarray(end) for end in _core.ball_ends(target.X, target.reach.limits)
         )
@@ -136,12 +141,14 @@ class _Search:
     def ask(self, row: Rows, direction: FloatArray, length: FloatArray) -> BoolArray:
         """Whether the labels change that far along the directions; keeps what is nearest.
 
-        A row whose questions are used up gets a no.
+        A row whose questions are used up gets a no; so do all when the time is over.
         """
         changed = np.zeros(len(row), dtype=bool)
         allowed = self._allowed(row)
-        block = max(1, _CELLS // self.target.X.shape[1])
+        block = max(1, _ASKED_CELLS // self.target.X.shape[1])
         for begin in range(0, len(allowed), block):
+            if self.effort.over:
+                break
             at = allowed[begin : begin + block]
             Z = self._points(row[at], direction[at], length[at])
             changed[at] = self.target.fooled(Z, row[at])
@@ -221,12 +228,16 @@ class _Search:
             if n_others == 0:
                 continue
             for i in mine:
+                if self.effort.over:
+                    return
                 apart = np.linalg.norm(
                     np.nan_to_num(X_pool[others] - self.target.X[i]), self.order, axis=1
                 )
                 found[i, :n_others] = others[np.argpartition(apart, n_others - 1)[:n_others]]
             n_found[mine] = n_others
         for k in range(count):
+            if self.effort.over:
+                break
             random = self.rng.normal(size=(n_rows, n_features))
             towards = np.nan_to_num(X_pool[found[:, k]] - self.target.X) if len(X_pool) else random
             direction = np.where((k < n_found)[:, None], towards, random)
@@ -236,7 +247,7 @@ class _Search:
         # Labels of others are not what the model says of them: some rows need more tries.
         for _ in range(_MORE_TRIES * count):
             lost = np.flatnonzero(~np.isfinite(self.reached))
-            if len(lost) == 0 or len(X_pool) == 0:
+            if len(lost) == 0 or len(X_pool) == 0 or self.effort.over:
                 break
             towards = X_pool[self.rng.integers(len(X_pool), size=len(lost))] - self.target.X[lost]
             towards = np.nan_to_num(towards)

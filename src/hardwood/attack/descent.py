@@ -3,10 +3,8 @@
 import numpy as np
 
 from hardwood import _core
-from hardwood._check import FloatArray
-from hardwood.attack import symbolic
 from hardwood.attack.target import Attempt, Target
-from hardwood.verify.ensemble import Effort, watched
+from hardwood.verify.effort import Effort
 
 
 def attack(target: Target, effort: Effort) -> Attempt:
@@ -16,12 +14,8 @@ def attack(target: Target, effort: Effort) -> Attempt:
             'method="descent" measures in the norms "inf", 1 and 2, got norm=0; '
             'use method="symbolic".'
         )
-    watch = _core.Watch()
-    n_rows = len(target.X)
-    X_adv: FloatArray = watched(
-        lambda: target.ask(_core.descent, watch=watch), watch, effort, n_rows
-    )
+    X_adv = target.ask(_core.descent, effort)
     missed = np.flatnonzero(~np.isfinite(target.lengths(X_adv)))
-    if len(missed) and watch.n_done == n_rows:
-        X_adv[missed] = symbolic.attack(target.rows(missed)).X_adv
+    if len(missed) and not effort.over:
+        X_adv[missed] = target.rows(missed).ask(_core.symbolic, effort)
     return Attempt(X_adv, "descent")

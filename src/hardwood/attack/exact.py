@@ -6,26 +6,32 @@ import numpy.typing as npt
 from hardwood.attack import descent
 from hardwood.attack.target import Attempt, Target
 from hardwood.verify import ensemble, milp, tree
-from hardwood.verify.ensemble import Effort, Found
+from hardwood.verify.effort import Effort, Found
+
+_SEARCH = 0.8  # of the time; the rest is for the quick attack where the search is stopped
 
 
 def attack(target: Target, effort: Effort) -> Attempt:
     """Take the nearest leaf of one tree, or the nearest example of an ensemble."""
     problem = target.white_box
     if problem.trees.n_trees == 1:
-        distance, X_adv = tree.nearest(problem, target.norm, target.reach)
-        return Attempt(X_adv, "tree", distance)
-    found = ensemble.nearest(problem, target.norm, target.reach, effort)
+        found = tree.nearest(problem, target.norm, target.reach, effort)
+        return Attempt(found.X_adv, "tree", found.lower)
+    helped = target.norm != 0  # the quick attack knows the other norms
+    seconds = _SEARCH * effort.left() if helped else np.inf
+    found = ensemble.nearest(problem, target.norm, target.reach, effort, seconds)
     undecided = np.flatnonzero(found.lower < found.upper)
-    if len(undecided) and target.norm != 0:
-        _replace_farther(found, undecided, target)
+    if len(undecided) and helped and not effort.over:
+        _replace_farther(found, undecided, target, effort)
     return Attempt(found.X_adv, "exact", found.lower)
 
 
-def _replace_farther(found: Found, row: npt.NDArray[np.int64], target: Target) -> None:
+def _replace_farther(
+    found: Found, row: npt.NDArray[np.int64], target: Target, effort: Effort
+) -> None:
     """Where the search was stopped, the quick attack may have something nearer."""
     some = target.rows(row)
-    X_adv = descent.attack(some, Effort()).X_adv
+    X_adv = descent.attack(some, effort).X_adv
     nearer = some.lengths(X_adv) < found.upper[row]
     found.X_adv[row[nearer]] = X_adv[nearer]
 

@@ -13,7 +13,7 @@ from hardwood.attack.cheng import ChengSettings
 from hardwood.attack.result import AttackResult
 from hardwood.attack.target import Attempt, BoolArray, Target, open_target
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
-from hardwood.verify.ensemble import Effort, Progress
+from hardwood.verify.effort import Effort, Progress
 from hardwood.verify.problem import Problem
 
 Method = Literal["auto", "exact", "papernot", "kantchelian", "symbolic", "cheng", "descent"]
@@ -81,7 +81,8 @@ def find_adversarial(
     time_limit : float or None, default=None
         Seconds for each row, in "exact" and "kantchelian" (there: for each program).
     total_time_limit : float or None, default=None
-        Seconds for all rows together, in "exact"; "auto" chooses by it.
+        Seconds for the whole call; "auto" chooses by it. Rows whose turn never came are
+        ``"survived"``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
     progress : callable or None, default=None
@@ -91,7 +92,8 @@ def find_adversarial(
     Returns
     -------
     AttackResult
-        Examples and their distances; ``method`` names the attack that ran.
+        Examples and their distances; ``method`` names the attack that ran. Ctrl-C ends the attack
+        early and returns what is found so far.
 
     Notes
     -----
@@ -172,7 +174,7 @@ def _target(
     if trees is not None:
         position = _check.labels(y, trees.classes, trees.n_classes, len(table))
         problem = Problem(trees, table, position, threads)
-    ball = threat.reach(table.shape[1], names)
+    ball = threat.reach(table.shape[1], names).measured()
     return Target(predict, table, label, norm, ball.without_radius(), problem, threads), ball, names
 
 
@@ -198,9 +200,9 @@ def _run(target: Target, method: Method, effort: Effort) -> Attempt:
     if method == "auto":
         method = _choose(target, effort)
     if method == "papernot":
-        return papernot.attack(target)
+        return papernot.attack(target, effort)
     if method == "symbolic":
-        return symbolic.attack(target)
+        return symbolic.attack(target, effort)
     if method == "descent":
         return descent.attack(target, effort)
     if method == "kantchelian":

@@ -13,8 +13,9 @@ from hardwood.errors import UnsupportedModelError
 from hardwood.model.load import open_model
 from hardwood.model.trees import Trees
 from hardwood.threat import Norm, Reach
+from hardwood.verify.effort import Effort, watched
 from hardwood.verify.problem import Problem
-from hardwood.verify.tree import _NORM
+from hardwood.verify.tree import NORM_NAMES
 
 BoolArray = npt.NDArray[np.bool_]
 Labels = npt.NDArray[Any]
@@ -65,21 +66,24 @@ class Target:
         assert self.problem is not None
         return self.problem
 
-    def ask(self, attack: Callable[..., Any], **more: Any) -> FloatArray:
+    def ask(self, attack: Callable[..., Any], effort: Effort) -> FloatArray:
         """Let an attack of the core that reads the trees look for examples."""
         problem = self.white_box
-        found = attack(
-            problem.trees._core,
-            problem.X,
-            problem.y,
-            norm=getattr(_core.Norm, _NORM[self.norm]),
-            reach=self.reach.limits,
-            down_scale=self.reach.down_scale,
-            up_scale=self.reach.up_scale,
-            n_threads=self.n_threads,
-            **more,
-        )
-        return np.asarray(found)
+
+        def search(watch: _core.Watch) -> Any:
+            return attack(
+                problem.trees._core,
+                problem.X,
+                problem.y,
+                norm=getattr(_core.Norm, NORM_NAMES[self.norm]),
+                reach=self.reach.limits,
+                down_scale=self.reach.down_scale,
+                up_scale=self.reach.up_scale,
+                n_threads=self.n_threads,
+                watch=watch,
+            )
+
+        return np.asarray(watched(search, effort, effort.tell(len(problem.X))))
 
     def lengths(self, X_adv: FloatArray) -> FloatArray:
         """How far the points are from the rows; infinity for rows of NaN."""
@@ -87,7 +91,7 @@ class Target:
             _core.lengths(
                 self.X,
                 np.ascontiguousarray(X_adv),
-                norm=getattr(_core.Norm, _NORM[self.norm]),
+                norm=getattr(_core.Norm, NORM_NAMES[self.norm]),
                 down_scale=self.reach.down_scale,
                 up_scale=self.reach.up_scale,
             )
@@ -110,26 +114,21 @@ def open_target(
     own_predict = hasattr(model, "classes_") and hasattr(model, "predict")
     if black_box and (own_predict or not _readable(model)):
         return _without_trees(model, X, y)
-    trees, witness = open_model(model)
+    trees, witness = open_model(model, like=X)
+    trees.need_labels()
     if len(trees.categorical_features):
         raise UnsupportedModelError(
             f"find_adversarial cannot attack splits on categories, which this model has on the "
             f"features {trees.categorical_features.tolist()}; minimal_distance and certify can."
         )
-    table = _check.rows(X, trees.n_features, trees.feature_names)
+    table = trees.rows(X)
     position = _check.labels(y, trees.classes, trees.n_classes, len(table))
     names = trees.feature_names or _check.column_names(X)
     threads = _check.thread_count(n_jobs)
+    if witness is not None and witness.label is not None:
+        return witness.label, table, position, trees, names
     if own_predict and trees.classes is not None:
         return _own(model, X, names), table, trees.classes[position], trees, names
-    if witness is not None and type(model).__name__ == "Booster":
-        margin = witness.margin
-
-        def from_margin(Z: FloatArray) -> Labels:
-            given = margin(Z)
-            return np.argmax(given, axis=1) if given.shape[1] > 1 else (given[:, 0] > 0) * 1
-
-        return from_margin, table, position, trees, names
     return lambda Z: trees.predict_class(Z, n_jobs=threads), table, position, trees, names
 
 

@@ -57,7 +57,7 @@ def _images(file: str, openml: str, sha256: str, classes: tuple[int, ...] | None
     return Source(
         file,
         "openml",
-        note if classes is None else f"{note}, those of the digits {classes}",
+        note if classes is None else f"{note}, those of the classes {classes}",
         openml=openml,
         n_train=60_000,
         shape=(60_000, 10_000, 784),
@@ -67,6 +67,7 @@ def _images(file: str, openml: str, sha256: str, classes: tuple[int, ...] | None
 
 
 _MNIST = "bab833be44432887b8367c256dc3f6f37f73632c1eabcb1cbc894e04f779a312"
+_FASHION = "09627107dde20800f249b90a3b80609822fbaf088555476bb02aea854423a846"
 
 SOURCES = {
     "breast_cancer": _authors(
@@ -91,11 +92,8 @@ SOURCES = {
         "3672a1f0c9e847be6b18771447c5b1b097f6238e96710ccebc2531941ff8cab7",
     ),
     "covtype": _authors("covtype", "covtype", (400_000, 181_012, 54)),
-    "fashion_mnist": _images(
-        "fashion_mnist",
-        "Fashion-MNIST",
-        "09627107dde20800f249b90a3b80609822fbaf088555476bb02aea854423a846",
-    ),
+    "fashion_mnist": _images("fashion_mnist", "Fashion-MNIST", _FASHION),
+    "fashion_sandal_vs_sneaker": _images("fashion_mnist", "Fashion-MNIST", _FASHION, (5, 7)),
     "higgs": _authors("higgs", "higgs", (10_500_000, 500_000, 28)),
     "higgs_subset": Source("higgs_subset", "none", "18,571 + 5,000 of the 11 million rows"),
     "ijcnn1": _authors(

@@ -71,14 +71,16 @@ class Model:
 
     base: FloatArray
     n_features: int
-    about: dict[str, Any]  # link, classes, feature_names
+    about: dict[str, Any]  # link, task, classes, feature_names
     parts: list[dict[str, npt.NDArray[Any]]] = field(default_factory=list)
     n_nodes: list[int] = field(default_factory=list)
 
     @classmethod
     def from_trees(cls, trees: Trees) -> "Model":
         """Begin with trees that are already there."""
-        about = {name: getattr(trees, name) for name in ("link", "classes", "feature_names")}
+        about = {
+            name: getattr(trees, name) for name in ("link", "task", "classes", "feature_names")
+        }
         part = {name: getattr(trees, name) for name in _NODE_ARRAYS}
         n_nodes = [int(n) for n in np.diff(trees.tree_start)]
         return cls(trees.base, trees.n_features, about, [part], n_nodes)
@@ -101,8 +103,18 @@ class Model:
 
     def last_round(self) -> Trees:
         """The trees of the last round alone, added to nothing."""
+        return self.rounds_from(self.n_rounds - 1)
+
+    def rounds_from(self, first: int) -> Trees:
+        """The trees of the rounds from `first` on alone, added to nothing.
+
+        Trees that the model began with count as one part and come as a whole.
+        """
         n = len(self.base)
-        return self._together(self.parts[-n:], self.n_nodes[-n:], np.zeros(n))
+        n_more = (self.n_rounds - first) * n
+        if n_more == len(self.n_nodes):
+            return self._together(self.parts, self.n_nodes, np.zeros(n))
+        return self._together(self.parts[-n_more:], self.n_nodes[-n_more:], np.zeros(n))
 
     def _together(
         self, parts: list[dict[str, npt.NDArray[Any]]], n_nodes: list[int], base: FloatArray
@@ -131,6 +143,25 @@ _NODE_ARRAYS = (
     "gain",
     "cover",
 )
+
+
+class Rounds(Protocol):
+    """Boosting, as those see it who look at its rounds."""
+
+    model: Model
+    y: Float32Array
+    weight: Float32Array | None
+
+    @property
+    def loss(self) -> Loss:
+        """What is minimised."""
+
+    @property
+    def margin(self) -> Float32Array:
+        """Plain margins of the training rows."""
+
+    def step(self) -> None:
+        """Add one round."""
 
 
 @dataclass
@@ -206,6 +237,23 @@ class Booster:
             weight = None if self.weight is None else self.weight[inside]
             value[leaf[inside[0]]] = loss.leaf_value(lack[inside], weight)
         return value
+
+
+def has_split(
+    table: Table,
+    loss: Loss,
+    y: Float32Array,
+    weight: Float32Array | None,
+    base: FloatArray,
+    monotonic: npt.NDArray[np.int8],
+    rules: NewtonRules,
+) -> bool:
+    """Whether a first round would split anything."""
+    gradient, hessian = loss.derivatives(y, np.tile(base.astype(np.float32), (len(y), 1)))
+    trees, _ = table.grow(
+        gradient, hessian, weight=weight, monotonic=monotonic, rules=replace(rules, max_depth=1)
+    )
+    return any(len(tree.feature) > 1 for tree in trees)
 
 
 @dataclass
@@ -289,7 +337,7 @@ class Watch:
     callbacks: Sequence[Callback] = ()
     evals_result: EvalsResult = field(default_factory=dict)
 
-    def wants_stop(self, booster: Booster) -> bool:
+    def wants_stop(self, booster: Rounds) -> bool:
         """Evaluate a finished round and ask everybody whether it was the last one."""
         if self.validation is not None:
             self.validation.add(booster.model.last_round())
@@ -302,7 +350,7 @@ class Watch:
         # All of them, even when the first one wants to stop.
         return any([stop, *[callback(now) is True for callback in self.callbacks]])
 
-    def _evaluate(self, booster: Booster) -> float:
+    def _evaluate(self, booster: Rounds) -> float:
         """Add to the history; gives the figure that early stopping looks at."""
         score, loss, held = np.nan, booster.loss, self.validation
         if isinstance(loss, KnownLoss):
@@ -319,7 +367,7 @@ class Watch:
         self.evals_result.setdefault(where, {}).setdefault(name, []).append(value)
 
 
-def boost(booster: Booster, n_rounds: int, watch: Watch) -> Trees:
+def boost(booster: Rounds, n_rounds: int, watch: Watch) -> Trees:
     """Add up to `n_rounds` rounds; early stopping cuts the model after its best one."""
     for _ in range(n_rounds):
         booster.step()

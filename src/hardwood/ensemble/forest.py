@@ -1,20 +1,27 @@
 """Many robust trees, each grown on its own draw of rows and features."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
+from hardwood import _core
 from hardwood._check import FloatArray, IntArray
-from hardwood.ensemble.boosting import Model, Table
+from hardwood.ensemble.boosting import Model
 from hardwood.ensemble.loss import Float32Array, Loss
-from hardwood.grow.grow import ClassTreeRules, GrownTree, grow_class_tree
+from hardwood.ensemble.tree import share_trees
+from hardwood.grow.grow import ClassTable, ClassTreeRules, GrownTree
+from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
+from hardwood.grow.rules import TreeRules
 from hardwood.model.trees import Trees
-from hardwood.threat import Reach
+
+Grown = TypeVar("Grown")
+
+_PULSE = 0.05  # seconds between two looks at the trees that grow
 
 
 @dataclass(frozen=True)
@@ -35,70 +42,48 @@ class Draw:
         counts[rng.permutation(self.n_rows)[: self.n_drawn]] = 1
         return counts
 
+    def weights(self, seed: int, weight: npt.NDArray[Any] | None) -> FloatArray:
+        """What each row weighs in the tree: one drawn twice weighs twice, others nothing."""
+        counts = self.counts(seed).astype(np.float64)
+        return counts if weight is None else counts * weight
+
 
 def train_share_forest(
-    X: FloatArray,
+    table: ClassTable,
     label: IntArray,
     classes: npt.NDArray[Any],
     weight: FloatArray | None,
-    reach: Reach,
     monotonic: npt.NDArray[np.int8],
     rules: ClassTreeRules,
     draw: Draw,
     seeds: Sequence[int],
+    n_features: int,
     feature_names: Sequence[str] | None,
 ) -> Trees:
     """Grow one tree per seed, in parallel over trees; leaves hold class shares."""
 
-    def grow(seed: int) -> GrownTree:
-        counts = draw.counts(seed)
-        drawn = np.flatnonzero(counts)
-        # A row drawn twice weighs twice; the core sees only the rows that were drawn.
-        drawn_weight: FloatArray = counts[drawn].astype(np.float64)
-        if weight is not None:
-            drawn_weight *= weight[drawn]
-        return grow_class_tree(
-            X[drawn],
-            label[drawn],
+    def grow(seed: int, stop: _core.Stop) -> GrownTree:
+        return table.grow_classes(
+            label,
             len(classes),
-            None if np.all(drawn_weight == 1) else drawn_weight,
-            reach,
+            draw.weights(seed, weight),
             monotonic,
             replace(rules, seed=seed, n_threads=1),
+            stop,
         )
 
-    # Threads, not processes: the core releases the interpreter lock, and X is shared.
-    grown = Parallel(n_jobs=rules.n_threads, prefer="threads")(
-        delayed(grow)(seed) for seed in seeds
-    )
-    return Trees(
-        feature=np.concatenate([tree.feature for tree in grown]),
-        threshold=np.concatenate([tree.threshold for tree in grown]),
-        left=np.concatenate([tree.left for tree in grown]),
-        right=np.concatenate([tree.right for tree in grown]),
-        missing_left=np.concatenate([tree.missing_left for tree in grown]).astype(bool),
-        value=np.concatenate([tree.value for tree in grown]),
-        tree_start=np.cumsum([0, *(len(tree.feature) for tree in grown)]),
-        base=np.zeros(len(classes)),
-        link="share",
-        n_features=X.shape[1],
-        classes=classes,
-        feature_names=feature_names,
-        gain=np.concatenate([tree.gain for tree in grown]),
-        cover=np.concatenate([tree.cover for tree in grown]),
-    )
+    return share_trees(_each(grow, seeds, rules), classes, n_features, feature_names)
 
 
 def train_newton_forest(
-    table: Table,
+    table: HistTable,
     y: Float32Array,
-    weight: FloatArray | None,
+    weight: Float32Array | None,
     loss: Loss,
     model: Model,
     monotonic: npt.NDArray[np.int8],
     rules: NewtonRules,
     draw: Draw,
-    n_features_drawn: int,
     seeds: Sequence[int],
 ) -> Trees:
     """Let every tree take one Newton step from the same base; the model is their mean.
@@ -108,21 +93,38 @@ def train_newton_forest(
     margin = np.tile(model.base.astype(np.float32), (len(y), 1))
     gradient, hessian = loss.derivatives(y, margin)
     shrinkage = np.float32(1) / np.float32(len(seeds))
-    for seed in seeds:
-        counts = draw.counts(seed)
-        features = None
-        if n_features_drawn < model.n_features:
-            rng = np.random.default_rng([seed, 1])
-            drawn = rng.choice(model.n_features, n_features_drawn, replace=False, shuffle=False)
-            features = np.sort(drawn).astype(np.int32)
+
+    def grow(seed: int, stop: _core.Stop) -> list[GrownTree]:
+        drawn = draw.weights(seed, weight)
         trees, _ = table.grow(
             gradient,
             hessian,
-            weight=(counts * (1.0 if weight is None else weight)).astype(np.float32),
-            rows=(counts > 0).astype(np.uint8),
-            features=features,
+            weight=drawn.astype(np.float32),
+            rows=(drawn > 0).astype(np.uint8),
             monotonic=monotonic,
-            rules=rules,
+            rules=replace(rules, seed=seed, n_threads=1),
+            stop=stop,
         )
+        return trees
+
+    for trees in _each(grow, seeds, rules):
         model.add(trees, [tree.value[:, 0] * shrinkage for tree in trees])
     return model.trees()
+
+
+def _each(
+    grow: Callable[[int, _core.Stop], Grown], seeds: Sequence[int], rules: TreeRules
+) -> list[Grown]:
+    # Threads, not processes: the core releases the interpreter lock, and the table is shared.
+    stop = _core.Stop()
+    with ThreadPoolExecutor(rules.n_threads) as threads:
+        try:
+            growing = [threads.submit(grow, seed, stop) for seed in seeds]
+            for tree in growing:
+                while not wait([tree], timeout=_PULSE).done:
+                    pass  # but hear Ctrl-C
+            return [tree.result() for tree in growing]
+        except BaseException:
+            stop.set()
+            threads.shutdown(cancel_futures=True)
+            raise

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.model.trees import Link
+from hardwood.model.decision import Link
 
 Float32Array = npt.NDArray[np.float32]
 CustomLoss = Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[npt.ArrayLike, npt.ArrayLike]]
@@ -55,6 +55,10 @@ class Loss(ABC):
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         """First and second derivative by the margin, of its shape; the second one is positive."""
 
+    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+        """What the gain of one row amounts to, in the unit of the loss: 1 where y has no unit."""
+        return 1.0
+
     def derivatives_again(
         self, y: Float32Array, margin: Float32Array, before: Derivatives | None, n_threads: int
     ) -> Derivatives:
@@ -80,23 +84,6 @@ class RefittedLoss(KnownLoss):
     @abstractmethod
     def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
         """The best value of a leaf from what its rows still lack."""
-
-
-def inverse_link(link: Link, margin: FloatArray) -> FloatArray:
-    """From margins to means: probabilities of the second class or of all classes, or counts."""
-    if link == "logistic":
-        # Both forms agree; each is used where its exponential cannot overflow.
-        small = np.exp(-np.abs(margin))
-        probability: FloatArray = np.where(margin >= 0, 1.0, small) / (1.0 + small)
-        return probability
-    if link == "softmax":
-        return softmax(margin)
-    if link == "share":
-        shares: FloatArray = margin / margin.sum(axis=1, keepdims=True)
-        return shares
-    if link == "exp":
-        return np.exp(margin)
-    return margin
 
 
 def softmax(margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -176,6 +163,9 @@ class SquaredError(KnownLoss):
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         return margin - y[:, None], np.ones_like(margin)
 
+    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+        return _gain_of_a_row(self, y, weight, base)
+
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         return (margin[:, 0] - y) ** 2 / 2
 
@@ -196,6 +186,9 @@ class Huber(KnownLoss):
         hessian: Float32Array = square / ((square + error * error) * root)
         gradient: Float32Array = error / root
         return gradient, np.maximum(hessian, _LEAST_HESSIAN)
+
+    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+        return min(1.0, _gain_of_a_row(self, y, weight, base))
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         error = (margin[:, 0] - y) / self.slope
@@ -300,6 +293,17 @@ class Custom(Loss):
             )
         shape = margin.shape
         return gradient.reshape(shape).copy(), hessian.reshape(shape).copy()
+
+    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+        return min(1.0, _gain_of_a_row(self, y, weight, base))
+
+
+def _gain_of_a_row(loss: Loss, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+    """The mean of g^2 over that of h where nothing is learned yet: for squares the variance."""
+    gradient, hessian = loss.derivatives(y, np.tile(base.astype(np.float32), (len(y), 1)))
+    square = np.average(gradient.astype(np.float64) ** 2, weights=weight, axis=0)
+    curvature = np.average(hessian.astype(np.float64), weights=weight, axis=0)
+    return float(np.max(square / curvature))
 
 
 def _weighted_quantile(y: Float32Array, weight: Weight, quantile: float) -> float:

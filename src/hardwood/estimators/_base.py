@@ -1,12 +1,12 @@
 """What all estimators share: checking what the user passes, keeping fits whole."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodWarning
+from hardwood.grow.grow import ClassTreeRules
+from hardwood.grow.newton import NewtonRules
 from hardwood.model import file
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
@@ -43,6 +45,8 @@ class TargetData:
     weight: FloatArray | None
     feature_names: list[str] | None
 
+
+Rules = TypeVar("Rules", ClassTreeRules, NewtonRules)
 
 # What validate_data makes of X unless an estimator accepts more.
 _DENSE = {"dtype": np.float64, "order": "C"}
@@ -204,19 +208,46 @@ def _check_weight(weight: FloatArray, class_weight: Any) -> None:
         )
 
 
-def warn_if_constant(trees: Trees, reach: Reach, stacklevel: int) -> None:
-    """Say so when no split survived the threat."""
+def warn_if_constant(
+    trees: Trees,
+    reach: Reach,
+    rules: Rules,
+    splits: Callable[[Reach, Rules], bool],
+    stacklevel: int,
+) -> None:
+    """Say why a model has no split, unless there is nothing to learn.
+
+    `splits` tells whether a first tree would have a split under another threat and other rules.
+    """
+    if np.any(trees.feature != LEAF):
+        return
+    nobody = Threat(0).reach(trees.n_features)
     largest = reach.limits[:, :2].max()
-    if np.any(trees.feature != LEAF) or largest == 0:
-        return  # a natural model: the data, not the threat, allows no split
-    warnings.warn(
-        f"No split survives the threat (largest step {largest:g}): for every "
-        f"threshold of {trees.n_features} features the adversary can move enough rows across to "
-        f"leave no robust gain. The model is constant; use a smaller eps, or scale the "
-        f"features so that eps fits their range.",
-        HardwoodWarning,
-        stacklevel=stacklevel + 1,
-    )
+    if largest > 0 and splits(nobody, rules):
+        why = (
+            f"No split survives the threat (largest step {largest:g}): for every "
+            f"threshold of {trees.n_features} features the adversary can move enough rows across "
+            f"to leave no robust gain. The model is constant; use a smaller eps, or scale the "
+            f"features so that eps fits their range."
+        )
+    else:
+        lenient = rules.LENIENT
+        strict = {name: getattr(rules, name) for name in lenient}
+        strict = {name: value for name, value in strict.items() if value != lenient[name]}
+        alone = [name for name in strict if splits(nobody, replace(rules, **{name: lenient[name]}))]
+        if not alone and not (strict and splits(nobody, replace(rules, **lenient))):
+            return  # the data allow no split
+        named = ", ".join(f"{name}={strict[name]:g}" for name in (alone or strict))
+        why = f"No split is allowed by {named}, with or without a threat. The model is constant; "
+        if alone == ["min_child_weight"]:
+            assert trees.cover is not None
+            why += (
+                f"each side of a split needs that much of the sum of hessians, and all rows "
+                f"together have {trees.cover[0]:g}. Use a smaller min_child_weight."
+            )
+        else:
+            why += "use smaller values."
+    warnings.warn(why, HardwoodWarning, stacklevel=stacklevel + 1)
 
 
 def _without_weightless(

@@ -9,19 +9,24 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hardwood._check import FloatArray, thread_count
-from hardwood.ensemble.loss import inverse_link
+from hardwood._check import FloatArray, thread_count, weights
 from hardwood.estimators._base import ClassData, RobustEstimator, count_of, features_tried
-from hardwood.grow.grow import ClassTreeRules
+from hardwood.grow.grow import ClassTable, ClassTreeRules, SortedTable
+from hardwood.grow.hist import HistTable
 from hardwood.model.trees import LEAF
+from hardwood.threat import Reach
+
+HIST_ROWS = 5_000  # from here on, method="auto" grows on histograms
 
 
 class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
     """Base of the classifiers that grow class trees; parameters are those of the single tree."""
 
     criterion: str
-    inner: str | None
+    inner: str
     candidates: str
+    method: str
+    max_bins: int
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_split: int | float
@@ -41,6 +46,8 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
         "criterion": [StrOptions({"entropy", "gini"})],
         "inner": [StrOptions({"exact", "paper"})],
         "candidates": [StrOptions({"midpoints", "intervals"})],
+        "method": [StrOptions({"auto", "hist", "exact"})],
+        "max_bins": [Interval(Integral, 2, 256, closed="both")],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "min_samples_split": [
@@ -88,6 +95,21 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
                 'class_weight, or use inner="exact".'
             )
 
+    def _class_table(self, data: ClassData, reach: Reach) -> ClassTable:
+        """Bins or sorted columns, as `method` says."""
+        X = data.X
+        to_the_letter = self.inner == "paper" or self.candidates == "intervals"
+        if self.method == "hist" and self.candidates == "intervals":
+            raise ValueError(
+                'candidates="intervals" are thresholds of method="exact"; histograms try the edges '
+                'of their bins. Drop candidates, or use method="exact".'
+            )
+        by_size = X.shape[0] >= HIST_ROWS and not to_the_letter
+        if self.method == "hist" or (self.method == "auto" and by_size):
+            weight, n_threads = _in_rows(data.weight), thread_count(self.n_jobs)
+            return HistTable(X, reach, weight=weight, max_bins=self.max_bins, n_threads=n_threads)
+        return SortedTable(X, reach)
+
     def _rules(self, data: ClassData) -> ClassTreeRules:
         n_rows, n_features = data.X.shape
         return ClassTreeRules(
@@ -119,7 +141,7 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
             Probabilities, in the order of ``classes_``.
         """
         margin = self._margin(X)
-        probability = inverse_link(self.trees_.link, margin)
+        probability = self.trees_.means(margin)
         if probability.shape[1] == 1:
             return np.hstack([1 - probability, probability])
         return probability
@@ -172,3 +194,10 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
         ).astype(np.float64)
         total = brought.sum()
         return brought / total if total > 0 else brought
+
+
+def _in_rows(weight: FloatArray | None) -> npt.NDArray[np.float32] | None:
+    """Weights for the edges of bins; too large for counts of rows, they are in another unit."""
+    if weight is not None and weight.mean() > 2**24:
+        weight = weight / weight.mean()
+    return weights(weight)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -28,15 +29,26 @@ from hardwood.ensemble.boosting import (
     Validation,
     Watch,
     boost,
+    has_split,
     log_progress,
 )
-from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss, inverse_link
+from hardwood.ensemble.certified import (
+    CertifiedBooster,
+    CertifiedValidation,
+    CertifiedWatch,
+    Ends,
+    OneVsRest,
+    boost_certified,
+    margin_loss,
+    nobody,
+)
+from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
 from hardwood.estimators._base import RobustEstimator, TargetData, warn_if_constant
 from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
-from hardwood.model.trees import LEAF
-from hardwood.threat import Reach
+from hardwood.model.trees import LEAF, Trees
+from hardwood.threat import Reach, as_threat
 
 
 def _accepted(X: Any) -> dict[str, Any]:
@@ -52,6 +64,7 @@ class _RobustGradientBoosting(RobustEstimator):
 
     method: str
     inner: str
+    robustness: float
     loss: Any
     n_estimators: int
     learning_rate: float
@@ -76,6 +89,7 @@ class _RobustGradientBoosting(RobustEstimator):
     verbose: bool | int
 
     evals_result_: EvalsResult
+    _grown: Trees  # from which more rounds go on: before the leaves of all classes were refitted
 
     _known: tuple[FloatArray, FloatArray, Model] | None = None  # rows whose margins are at hand
 
@@ -83,7 +97,8 @@ class _RobustGradientBoosting(RobustEstimator):
         "eps": "no_validation",
         "threat": "no_validation",
         "method": [StrOptions({"hist", "exact"})],
-        "inner": [StrOptions({"paper", "exact"})],
+        "inner": [StrOptions({"certified", "exact", "paper"})],
+        "robustness": [Interval(Real, 0, 1, closed="both")],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
@@ -115,7 +130,9 @@ class _RobustGradientBoosting(RobustEstimator):
         """Train on checked data; `about` goes into the model."""
         loss.check(data.y)
         n_features = data.X.shape[1]
-        reach = self._reach(n_features, data.feature_names)
+        reach = self._training_reach(n_features, data.feature_names)
+        if self._certifies(reach):
+            margin_loss(loss)  # refuses those without a worst side
         monotonic = self._monotonic(self.monotonic_cst, n_features, data.feature_names)
         if monotonic.any() and isinstance(loss, RefittedLoss):
             raise ValueError(
@@ -123,24 +140,76 @@ class _RobustGradientBoosting(RobustEstimator):
                 "it, or use another loss."
             )
         model = self._model_to_start(data, loss, about)
-        booster = Booster(
-            table=self._table(data.X, reach),
-            loss=loss,
-            y=data.y,
-            weight=None if data.weight is None else _check.weights(data.weight),
-            monotonic=monotonic,
-            sampling=Sampling(self.subsample, self.colsample_bytree, self._seed()),
-            learning_rate=self.learning_rate,
-            rules=self._rules(loss),
-            model=model,
-            margin=self._margin_to_start(model, data.X),
-        )
-        watch = self._watch(model, held_out, loss)
-        trees = boost(booster, self.n_estimators - model.n_rounds, watch)
-        warn_if_constant(trees, reach, stacklevel=4)
+        weight = _check.weights(data.weight)
+        rules = self._rules(loss)
+        rules = replace(rules, least_gain=rules.least_gain * loss.unit(data.y, weight, model.base))
+        sampling = Sampling(self.subsample, self.colsample_bytree, self._seed())
+        watch = self._watch(model, held_out, loss, reach)
+        n_rounds = self.n_estimators - model.n_rounds
+        if isinstance(watch, CertifiedWatch):
+            assert isinstance(loss, KnownLoss)
+            certified = CertifiedBooster(
+                X=data.X,
+                y=data.y,
+                weight=weight,
+                reach=reach,
+                max_bins=_ALL_CANDIDATES if self.method == "exact" else self.max_bins,
+                robustness=float(self.robustness),
+                loss=loss,
+                monotonic=monotonic,
+                sampling=sampling,
+                learning_rate=self.learning_rate,
+                rules=rules,
+                model=model,
+            )
+            trees, grown = boost_certified(certified, n_rounds, watch)
+        else:
+            booster = Booster(
+                table=self._table(data.X, weight, reach),
+                loss=loss,
+                y=data.y,
+                weight=weight,
+                monotonic=monotonic,
+                sampling=sampling,
+                learning_rate=self.learning_rate,
+                rules=rules,
+                model=model,
+                margin=self._margin_to_start(model, data.X),
+            )
+            trees = grown = boost(booster, n_rounds, watch)
+
+        def splits(other: Reach, others: NewtonRules) -> bool:
+            table = self._table(data.X, weight, other)
+            return has_split(table, loss, data.y, weight, model.base, monotonic, others)
+
+        warn_if_constant(trees, reach, rules, splits, stacklevel=3)
         self.trees_ = trees
+        self._grown = grown
         self.n_estimators_ = trees.n_trees // trees.n_outputs
         self.evals_result_ = watch.evals_result
+
+    def _training_reach(self, n_features: int, feature_names: list[str] | None) -> Reach:
+        """What the adversary may do as far as training is concerned."""
+        reach = self._reach(n_features, feature_names)
+        if self.inner != "certified":
+            if self.robustness != 1:
+                raise ValueError(
+                    f'robustness is the dial of inner="certified"; with inner={self.inner!r} it '
+                    f"must be 1, got robustness={self.robustness}."
+                )
+            return reach
+        norm = as_threat(self.eps, self.threat).norm
+        if norm != "inf" and reach.limits[:, :2].any():
+            raise ValueError(
+                f'inner="certified" adds up what the adversary can do to each tree, which is known '
+                f"for the maximum norm only; the threat has norm={norm!r}. Use "
+                f'Threat(eps, norm="inf"), or inner="exact", which looks at one split at a time.'
+            )
+        return reach if self.robustness > 0 else nobody(reach)
+
+    def _certifies(self, reach: Reach) -> bool:
+        """Whether training is certified; without an adversary it is ordinary boosting."""
+        return self.inner == "certified" and bool(reach.limits[:, :2].any())
 
     def _model_to_start(self, data: TargetData, loss: Loss, about: dict[str, Any]) -> Model:
         if self._continues():
@@ -154,13 +223,14 @@ class _RobustGradientBoosting(RobustEstimator):
                     f"n_estimators={self.n_estimators} must be larger than or equal to the "
                     f"{self.n_estimators_} rounds of the model that warm_start continues."
                 )
-            return Model.from_trees(self.trees_)
+            return Model.from_trees(self._grown)
         base = (
             loss.base(data.y, data.weight)
             if self.base_score is None
             else loss.base_of(self.base_score)
         )
-        about = {"link": loss.link, "feature_names": data.feature_names, **about}
+        task = "classification" if "classes" in about else "regression"
+        about = {"link": loss.link, "task": task, "feature_names": data.feature_names, **about}
         return Model(base, data.X.shape[1], about)
 
     def _continues(self) -> bool:
@@ -168,18 +238,18 @@ class _RobustGradientBoosting(RobustEstimator):
 
     def _margin_to_start(self, model: Model, X: Any) -> Float32Array:
         if model.n_nodes:
-            return self._margin_of(X).astype(np.float32)
+            return self._margin_of(X, self._grown).astype(np.float32)
         return np.tile(model.base.astype(np.float32), (X.shape[0], 1))
 
-    def _table(self, X: Any, reach: Reach) -> Table:
+    def _table(self, X: Any, weight: Float32Array | None, reach: Reach) -> Table:
         n_threads = thread_count(self.n_jobs)
         if self.method == "exact":
             return ExactTable(_dense(X), reach, n_threads=n_threads)
-        return HistTable(X, reach, max_bins=self.max_bins, n_threads=n_threads)
+        return HistTable(X, reach, weight=weight, max_bins=self.max_bins, n_threads=n_threads)
 
     def _rules(self, loss: Loss) -> NewtonRules:
         return NewtonRules(
-            inner=self.inner,  # type: ignore[arg-type]
+            inner="paper" if self.inner == "paper" else "exact",
             reg_lambda=float(self.reg_lambda),
             reg_alpha=float(self.reg_alpha),
             min_split_gain=float(self.min_split_gain),
@@ -191,12 +261,13 @@ class _RobustGradientBoosting(RobustEstimator):
             n_threads=thread_count(self.n_jobs),
         )
 
-    def _watch(self, model: Model, held_out: TargetData | None, loss: Loss) -> Watch:
+    def _watch(self, model: Model, held_out: TargetData | None, loss: Loss, reach: Reach) -> Watch:
         callbacks = list(self.callbacks or ())
         if self.verbose:
             callbacks.append(log_progress)
+        kind = CertifiedWatch if self._certifies(reach) else Watch
         if held_out is None:
-            return Watch(callbacks=callbacks, evals_result=self._history_to_continue())
+            return kind(callbacks=callbacks, evals_result=self._history_to_continue())
         scorer = None if self.scoring is None else self._scorer(model)
         if self.early_stopping and scorer is None and not isinstance(loss, KnownLoss):
             raise ValueError(
@@ -204,11 +275,18 @@ class _RobustGradientBoosting(RobustEstimator):
                 "scoring."
             )
         X = _dense(held_out.X)
-        weight = None if held_out.weight is None else _check.weights(held_out.weight)
+        weight = _check.weights(held_out.weight)
         margin = self._margin_to_start(model, X)
-        validation = Validation(X, held_out.y, weight, margin, self.n_jobs)
+        if self._certifies(reach):
+            n_threads = thread_count(self.n_jobs)
+            ends = Ends.of(model, X, reach, n_threads)
+            validation: Validation = CertifiedValidation(
+                X, held_out.y, weight, margin, self.n_jobs, ends, reach, n_threads
+            )
+        else:
+            validation = Validation(X, held_out.y, weight, margin, self.n_jobs)
         stopping = EarlyStopping(self.n_iter_no_change) if self.early_stopping else None
-        return Watch(validation, scorer, stopping, callbacks, self._history_to_continue())
+        return kind(validation, scorer, stopping, callbacks, self._history_to_continue())
 
     def _history_to_continue(self) -> EvalsResult:
         return copy.deepcopy(self.evals_result_) if self._continues() else {}
@@ -261,16 +339,16 @@ class _RobustGradientBoosting(RobustEstimator):
                 return margin
             self.trees_ = model.trees()
         check_is_fitted(self, "trees_")
-        return self._margin_of(self._check_rows(X, **_accepted(X)))
+        return self._margin_of(self._check_rows(X, **_accepted(X)), self.trees_)
 
-    def _margin_of(self, X: Any) -> FloatArray:
+    def _margin_of(self, X: Any, trees: Trees) -> FloatArray:
         """Margins of checked rows; sparse ones are written out a block at a time."""
         if not issparse(X):
-            return self.trees_.margin(X, n_jobs=self.n_jobs)
+            return trees.margin(X, n_jobs=self.n_jobs)
         X = X.tocsr()
         return np.concatenate(
             [
-                self.trees_.margin(X[i : i + _BLOCK].toarray(), n_jobs=self.n_jobs)
+                trees.margin(X[i : i + _BLOCK].toarray(), n_jobs=self.n_jobs)
                 for i in range(0, X.shape[0], _BLOCK)
             ]
         )
@@ -308,6 +386,7 @@ class _RobustGradientBoosting(RobustEstimator):
 
 
 _BLOCK = 1024  # rows of a sparse table that are written out at a time
+_ALL_CANDIDATES = 1 << 16  # bins of a feature with method="exact": as many as codes can tell
 
 
 def _dense(X: Any) -> FloatArray:
@@ -335,10 +414,15 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
     method : {"hist", "exact"}, default="hist"
         Where thresholds are tried: at the edges of up to `max_bins` bins per feature, or halfway
         between all neighbouring values (for small data).
-    inner : {"paper", "exact"}, default="paper"
-        How the adversary's best reply to a split is found: the least of the paper's four cases, or
-        the exact rule, which also finds mixed replies. ``"exact"`` gives more robust and often less
-        accurate models.
+    inner : {"certified", "exact", "paper"}, default="certified"
+        How training answers the adversary. ``"certified"``: every row is trained at the worst
+        margin that the trees so far allow, and goes into all leaves that it can be pushed to; the
+        most robust models. ``"exact"``: the exact worst case of each split by itself, for plain
+        margins. ``"paper"``: the least of the paper's four cases, to the letter.
+    robustness : float, default=1.0
+        The dial between clean and robust accuracy of ``inner="certified"``: the share of the loss
+        that is taken at the worst margins; the rest is taken at the plain ones. 0 is natural
+        boosting.
     loss : {"log_loss"} or callable, default="log_loss"
         Log loss: of the logistic margin for two classes, of softmax for more.
         A callable gets the labels (positions in ``classes_``) and the margin, and returns a pair
@@ -378,7 +462,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
     validation_fraction : float, default=0.1
         Share of the rows held out for early stopping when `fit` gets no validation data.
     scoring : str, callable or None, default=None
-        What early stopping looks at: any scikit-learn scorer; None means the loss.
+        What early stopping looks at: any scikit-learn scorer; None means the loss, with
+        ``inner="certified"`` the certified one.
     warm_start : bool, default=False
         Let `fit` continue where the last one ended, up to `n_estimators` rounds in all.
     base_score : float, array-like or None, default=None
@@ -401,7 +486,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         Number of rounds kept: fewer than `n_estimators` after early stopping.
     evals_result_ : dict
         Loss and score of every round, by ``"train"`` and ``"validation"``, if there was validation
-        data, a callback or `verbose`; otherwise empty.
+        data, a callback or `verbose`; otherwise empty. With ``inner="certified"`` also
+        ``"certified_loss"`` and ``"certified_accuracy"``, which is never above that of `certify`.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_classes_ : int
@@ -446,7 +532,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         eps: Any = 0.1,
         threat: Any = None,
         method: str = "hist",
-        inner: str = "paper",
+        inner: str = "certified",
+        robustness: float = 1.0,
         loss: Any = "log_loss",
         n_estimators: int = 100,
         learning_rate: float = 0.3,
@@ -477,6 +564,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         self.threat = threat
         self.method = method
         self.inner = inner
+        self.robustness = robustness
         self.loss = loss
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -515,7 +603,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         y : array-like of shape (n_samples,)
             Labels of any kind.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights >= 0; a row of weight 0 is left out.
+            Weights >= 0: a row of weight 2 counts as two rows, a row of weight 0 is left out.
+            Weights that are below 1 on average are scaled to an average of 1.
         X_val, y_val : array-like or None, default=None
             Validation data, for `early_stopping` and ``evals_result_``.
 
@@ -542,7 +631,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             self.classes_ = classes
             self.n_classes_ = len(classes)
             data, held_out = self._validation(data, X_val, y_val)
-            self._boost(data, held_out, self._loss(len(classes)), classes=classes)
+            self._boost(data, held_out, self._loss(data, len(classes)), classes=classes)
         return self
 
     def _validation(
@@ -558,11 +647,14 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             return data, held
         return self._hold_out(data, data.y) if self.early_stopping else (data, None)
 
-    def _loss(self, n_classes: int) -> Loss:
+    def _loss(self, data: TargetData, n_classes: int) -> Loss:
         if callable(self.loss):
             n_outputs = 1 if n_classes == 2 else n_classes
             return losses.Custom(self.loss, n_outputs, "logistic" if n_classes == 2 else "softmax")
-        return losses.BinaryLogistic() if n_classes == 2 else losses.Softmax(n_classes)
+        if n_classes == 2:
+            return losses.BinaryLogistic()
+        reach = self._training_reach(data.X.shape[1], data.feature_names)
+        return OneVsRest(n_classes) if self._certifies(reach) else losses.Softmax(n_classes)
 
     def _as_given(self, y: Float32Array) -> npt.NDArray[Any]:
         return self.classes_[y.astype(np.intp)]
@@ -661,15 +753,13 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         return margin[:, 0] if self.n_classes_ == 2 else margin
 
     def _proba_of(self, margin: FloatArray) -> FloatArray:
-        probability = inverse_link(self.trees_.link, margin)
+        probability = self.trees_.means(margin)
         if self.n_classes_ > 2:
             return probability
         return np.column_stack([1 - probability[:, 0], probability[:, 0]])
 
     def _labels_of(self, margin: FloatArray) -> npt.NDArray[Any]:
-        if self.n_classes_ == 2:
-            return self.classes_[(margin[:, 0] > 0).astype(np.intp)]
-        labels: npt.NDArray[Any] = self.classes_[np.argmax(margin, axis=1)]
+        labels: npt.NDArray[Any] = self.classes_[self.trees_.decide(margin)]
         return labels
 
 
@@ -689,10 +779,15 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
     method : {"hist", "exact"}, default="hist"
         Where thresholds are tried: at the edges of up to `max_bins` bins per feature, or halfway
         between all neighbouring values (for small data).
-    inner : {"paper", "exact"}, default="paper"
-        How the adversary's best reply to a split is found: the least of the paper's four cases, or
-        the exact rule, which also finds mixed replies. ``"exact"`` gives more robust and often less
-        accurate models.
+    inner : {"certified", "exact", "paper"}, default="certified"
+        How training answers the adversary. ``"certified"``: every row is trained at the worst
+        margin that the trees so far allow, and goes into all leaves that it can be pushed to; the
+        most robust models. ``"exact"``: the exact worst case of each split by itself, for plain
+        margins. ``"paper"``: the least of the paper's four cases, to the letter.
+    robustness : float, default=1.0
+        The dial between clean and robust accuracy of ``inner="certified"``: the share of the loss
+        that is taken at the worst margins; the rest is taken at the plain ones. 0 is natural
+        boosting.
     loss : {"squared_error", "huber", "poisson", "quantile"} or callable, default="squared_error"
         What is minimised. ``"huber"`` is the smooth form of the Huber loss; ``"poisson"`` is for
         counts and predicts their mean.
@@ -734,7 +829,8 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
     validation_fraction : float, default=0.1
         Share of the rows held out for early stopping when `fit` gets no validation data.
     scoring : str, callable or None, default=None
-        What early stopping looks at: any scikit-learn scorer; None means the loss.
+        What early stopping looks at: any scikit-learn scorer; None means the loss, with
+        ``inner="certified"`` the certified one.
     warm_start : bool, default=False
         Let `fit` continue where the last one ended, up to `n_estimators` rounds in all.
     base_score : float, array-like or None, default=None
@@ -756,7 +852,8 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         Number of rounds kept: fewer than `n_estimators` after early stopping.
     evals_result_ : dict
         Loss and score of every round, by ``"train"`` and ``"validation"``, if there was validation
-        data, a callback or `verbose`; otherwise empty.
+        data, a callback or `verbose`; otherwise empty. With ``inner="certified"`` also the mean
+        loss at the worst margins, ``"certified_loss"``.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -787,7 +884,8 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         eps: Any = 0.1,
         threat: Any = None,
         method: str = "hist",
-        inner: str = "paper",
+        inner: str = "certified",
+        robustness: float = 1.0,
         loss: Any = "squared_error",
         quantile: float = 0.5,
         huber_slope: float = 1.0,
@@ -819,6 +917,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         self.threat = threat
         self.method = method
         self.inner = inner
+        self.robustness = robustness
         self.loss = loss
         self.quantile = quantile
         self.huber_slope = huber_slope
@@ -858,7 +957,8 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         y : array-like of shape (n_samples,)
             Numbers to predict.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights >= 0; a row of weight 0 is left out.
+            Weights >= 0: a row of weight 2 counts as two rows, a row of weight 0 is left out.
+            Weights that are below 1 on average are scaled to an average of 1.
         X_val, y_val : array-like or None, default=None
             Validation data, for `early_stopping` and ``evals_result_``.
 
@@ -930,5 +1030,4 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         yield from map(self._mean_of, self._staged_margin(X))
 
     def _mean_of(self, margin: FloatArray) -> FloatArray:
-        mean: FloatArray = inverse_link(self.trees_.link, margin)[:, 0]
-        return mean
+        return self.trees_.means(margin)[:, 0]

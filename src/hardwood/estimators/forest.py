@@ -11,12 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hardwood._check import IntArray, thread_count
-from hardwood.ensemble.boosting import Model
+from hardwood._check import IntArray, thread_count, weights
+from hardwood.ensemble.boosting import Model, has_split
 from hardwood.ensemble.forest import Draw, train_newton_forest, train_share_forest
-from hardwood.ensemble.loss import BinaryLogistic, Loss, Softmax, inverse_link
+from hardwood.ensemble.loss import BinaryLogistic, Loss, Softmax
 from hardwood.estimators._base import ClassData, count_of, features_tried, warn_if_constant
 from hardwood.estimators._class_trees import ClassTreeEstimator
+from hardwood.grow.grow import ClassTreeRules
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
 from hardwood.model.trees import Trees
@@ -42,11 +43,15 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         Information gain or Gini impurity of class shares, as in `RobustDecisionTreeClassifier`; or
         one Newton step on the log loss, as XGBoost grows forests, with the robust gain of
         `RobustGradientBoostingClassifier`.
-    inner : {"exact", "paper"} or None, default=None
-        How the adversary's best reply to a split is found. None means ``"exact"`` for entropy and
-        gini, ``"paper"`` for newton.
+    inner : {"exact", "paper"}, default="exact"
+        How the adversary's best reply to a split is found: exactly, or as the paper has it.
     candidates : {"midpoints", "intervals"}, default="midpoints"
-        Thresholds tried by entropy and gini; newton tries the edges of `max_bins` bins.
+        Thresholds that ``method="exact"`` tries.
+    method : {"auto", "hist", "exact"}, default="auto"
+        How entropy and gini find splits, as in `RobustDecisionTreeClassifier`: ``"exact"`` tries
+        every threshold, ``"hist"`` the edges of `max_bins` bins, which all trees share and which
+        are many times faster on large tables. ``"auto"`` means ``"hist"`` from 5,000 rows on.
+        newton always tries the edges of bins.
     max_depth : int or None, default=None
         Largest depth.
     max_leaf_nodes : int or None, default=None
@@ -60,8 +65,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
     min_split_gain : float, default=0.0
         A split is made only if its robust gain is larger than this.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
-        Features drawn: for each split, with newton for each tree; a float is a share; None means
-        all.
+        Features drawn for each split; a float is a share; None means all.
     max_samples : int, float or None, default=None
         Rows drawn for each tree; a float is a share; None means as many as there are.
     bootstrap : bool, default=True
@@ -74,7 +78,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
     min_child_weight : float, default=1.0
         Sum of hessians each child of newton needs, whatever the adversary does.
     max_bins : int, default=256
-        Bins per feature of newton, 2 to 256.
+        Bins per feature of histograms, 2 to 256.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
     monotonic_cst : array-like of int, dict or None, default=None
@@ -122,7 +126,6 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         **ClassTreeEstimator._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "criterion": [StrOptions({"entropy", "gini", "newton"})],
-        "inner": [StrOptions({"exact", "paper"}), None],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -133,7 +136,6 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         "reg_lambda": [Interval(Real, 0, None, closed="left")],
         "reg_alpha": [Interval(Real, 0, None, closed="left")],
         "min_child_weight": [Interval(Real, 0, None, closed="left")],
-        "max_bins": [Interval(Integral, 2, 256, closed="both")],
     }
 
     def __init__(
@@ -143,8 +145,9 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         threat: Any = None,
         n_estimators: int = 100,
         criterion: str = "entropy",
-        inner: str | None = None,
+        inner: str = "exact",
         candidates: str = "midpoints",
+        method: str = "auto",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
         min_samples_split: int | float = 2,
@@ -170,6 +173,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         self.criterion = criterion
         self.inner = inner
         self.candidates = candidates
+        self.method = method
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_split = min_samples_split
@@ -208,7 +212,9 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         """
         with self._whole_fit():
             self._validate_params()
-            data = self._check_class_data(X, y, sample_weight, self.class_weight)
+            data = self._check_class_data(
+                X, y, sample_weight, self.class_weight, dtype=(np.float64, np.float32)
+            )
             draw = self._draw(len(data.X))
             reach = self._reach(data.X.shape[1], data.feature_names)
             monotonic = self._checked_monotonic(data)
@@ -216,7 +222,6 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators).tolist()
             train = self._newton if self.criterion == "newton" else self._shares
             trees = train(data, reach, monotonic, draw, seeds)
-            warn_if_constant(trees, reach, stacklevel=2)
             self.classes_ = data.classes
             self.n_classes_ = len(data.classes)
             self.trees_ = trees
@@ -247,23 +252,33 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         seeds: list[int],
     ) -> Trees:
         self._check_inner(data)
-        return train_share_forest(
-            data.X,
+        n_classes = len(data.classes)
+        rules = replace(
+            self._rules(data),
+            min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
+            min_samples_split=max(2, count_of(self.min_samples_split, draw.n_drawn)),
+        )
+        trees = train_share_forest(
+            self._class_table(data, reach),
             data.label,
             data.classes,
             data.weight,
-            reach,
             monotonic,
-            replace(
-                self._rules(data),
-                inner=self.inner or "exact",  # type: ignore[arg-type]
-                min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
-                min_samples_split=max(2, count_of(self.min_samples_split, draw.n_drawn)),
-            ),
+            rules,
             draw,
             seeds,
+            data.X.shape[1],
             data.feature_names,
         )
+
+        def splits(other: Reach, others: ClassTreeRules) -> bool:
+            stump = replace(others, inner="exact", max_depth=1)
+            table = self._class_table(data, other)
+            grown = table.grow_classes(data.label, n_classes, data.weight, monotonic, stump)
+            return len(grown.feature) > 1
+
+        warn_if_constant(trees, reach, rules, splits, stacklevel=3)
+        return trees
 
     def _newton(
         self,
@@ -273,6 +288,11 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         draw: Draw,
         seeds: list[int],
     ) -> Trees:
+        if self.method == "exact":
+            raise ValueError(
+                'criterion="newton" grows on histograms; use method="hist" or "auto", or another '
+                "criterion."
+            )
         n_features = data.X.shape[1]
         n_threads = thread_count(self.n_jobs)
         y = data.label.astype(np.float32)
@@ -282,28 +302,43 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             "classes": data.classes,
             "feature_names": data.feature_names,
         }
-        return train_newton_forest(
-            HistTable(data.X, reach, max_bins=self.max_bins, n_threads=n_threads),
+        rules = NewtonRules(
+            inner=self.inner,  # type: ignore[arg-type]
+            reg_lambda=float(self.reg_lambda),
+            reg_alpha=float(self.reg_alpha),
+            min_split_gain=float(self.min_split_gain),
+            min_child_weight=float(self.min_child_weight),
+            min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
+            max_depth=-1 if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_features=features_tried(self.max_features, n_features),
+            n_threads=n_threads,
+        )
+        weight = weights(data.weight)
+        base = loss.base(y, data.weight)
+
+        def table(threat: Reach) -> HistTable:
+            return HistTable(
+                data.X, threat, weight=weight, max_bins=self.max_bins, n_threads=n_threads
+            )
+
+        trees = train_newton_forest(
+            table(reach),
             y,
-            data.weight,
+            weight,
             loss,
-            Model(loss.base(y, data.weight), n_features, about),
+            Model(base, n_features, about),
             monotonic,
-            NewtonRules(
-                inner=self.inner or "paper",  # type: ignore[arg-type]
-                reg_lambda=float(self.reg_lambda),
-                reg_alpha=float(self.reg_alpha),
-                min_split_gain=float(self.min_split_gain),
-                min_child_weight=float(self.min_child_weight),
-                min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
-                max_depth=-1 if self.max_depth is None else int(self.max_depth),
-                max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
-                n_threads=n_threads,
-            ),
+            rules,
             draw,
-            features_tried(self.max_features, n_features),
             seeds,
         )
+
+        def splits(other: Reach, others: NewtonRules) -> bool:
+            return has_split(table(other), loss, y, weight, base, monotonic, others)
+
+        warn_if_constant(trees, reach, rules, splits, stacklevel=3)
+        return trees
 
     def _score_out_of_bag(self, data: ClassData, draw: Draw, seeds: list[int]) -> None:
         """Let every row be judged by the trees that did not see it."""
@@ -320,7 +355,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         if trees.link != "share":  # a mean of Newton steps: over the judges, from the base
             margin[judged] *= len(seeds) / n_judges[judged, None]
             margin += trees.base
-        probability = inverse_link(trees.link, margin[judged])
+        probability = trees.means(margin[judged])
         if probability.shape[1] == 1:
             probability = np.hstack([1 - probability, probability])
         self.oob_decision_function_ = np.full((len(data.X), len(data.classes)), np.nan)

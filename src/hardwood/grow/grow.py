@@ -1,36 +1,41 @@
-"""Growing trees: names and defaults on this side, kernels on the other."""
+"""Growing classification trees: names and defaults on this side, kernels on the other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray, IntArray
+from hardwood.grow.rules import TreeRules
 from hardwood.threat import Reach
 
 Impurity = Literal["entropy", "gini"]
-Inner = Literal["exact", "paper"]
 Candidates = Literal["midpoints", "intervals"]
 
 
 @dataclass(frozen=True)
-class ClassTreeRules:
-    """How a classification tree is grown; counts are absolute, 0 or -1 means no limit."""
+class ClassTreeRules(TreeRules):
+    """How a classification tree is grown; see `class_nodes.hpp`."""
 
     impurity: Impurity = "entropy"
-    inner: Inner = "exact"
     candidates: Candidates = "midpoints"
-    min_split_gain: float = 0.0
-    min_samples_leaf: int = 1
-    min_samples_split: int = 2
     min_weight_fraction_leaf: float = 0.0
-    max_depth: int = -1
-    max_leaf_nodes: int = 0
-    max_features: int = 0
-    seed: int = 0
-    n_threads: int = 1
+
+    def core(self) -> _core.ClassTreeRules:
+        """The same for the kernels."""
+        core = _core.ClassTreeRules()
+        self._fill(core)
+        return core
+
+    LENIENT: ClassVar[Mapping[str, Any]] = {  # what forbids no split
+        "min_split_gain": 0.0,
+        "min_samples_leaf": 1,
+        "min_samples_split": 2,
+        "min_weight_fraction_leaf": 0.0,
+    }
 
 
 @dataclass(frozen=True)
@@ -48,37 +53,59 @@ class GrownTree:
     n_samples: npt.NDArray[np.int64]
 
 
-def grow_class_tree(
-    X: FloatArray,
-    label: IntArray,
-    n_classes: int,
-    weight: FloatArray | None,
-    reach: Reach,
-    monotonic: npt.NDArray[np.int8],
-    rules: ClassTreeRules,
-) -> GrownTree:
-    """Grow one robust classification tree (Algorithm 1).
+class ClassTable(Protocol):
+    """Training data as an engine keeps it for all trees of a forest."""
 
-    ``weight=None`` counts every row once; ``monotonic`` is empty or has one sign per feature.
-    """
-    arrays = _core.grow_class_tree(
-        X,
-        label,
-        n_classes,
-        np.empty(0) if weight is None else weight,
-        reach.limits,
-        monotonic,
-        impurity=getattr(_core.Impurity, rules.impurity),
-        inner=getattr(_core.Inner, rules.inner),
-        candidates=getattr(_core.Candidates, rules.candidates),
-        min_split_gain=rules.min_split_gain,
-        min_samples_leaf=rules.min_samples_leaf,
-        max_depth=rules.max_depth,
-        max_leaf_nodes=rules.max_leaf_nodes,
-        min_samples_split=rules.min_samples_split,
-        min_weight_fraction_leaf=rules.min_weight_fraction_leaf,
-        max_features=rules.max_features,
-        seed=rules.seed,
-        n_threads=rules.n_threads,
-    )
-    return GrownTree(*arrays)
+    def grow_classes(
+        self,
+        label: IntArray,
+        n_classes: int,
+        weight: FloatArray | None,
+        monotonic: npt.NDArray[np.int8],
+        rules: ClassTreeRules,
+        stop: _core.Stop | None = None,
+    ) -> GrownTree:
+        """Grow one robust classification tree (Algorithm 1).
+
+        ``weight=None`` counts every row once, rows of weight 0 are left out; ``monotonic`` is empty
+        or has one sign per feature. Several threads may ask at once; ``stop`` lets another one
+        end the call, which then raises RuntimeError.
+        """
+
+
+class SortedTable:
+    """Rows for classification trees that try every threshold; sorted anew for every tree."""
+
+    def __init__(self, X: FloatArray, reach: Reach) -> None:
+        self._X = X.astype(np.float64, copy=False)
+        self._reach = reach
+
+    def grow_classes(
+        self,
+        label: IntArray,
+        n_classes: int,
+        weight: FloatArray | None,
+        monotonic: npt.NDArray[np.int8],
+        rules: ClassTreeRules,
+        stop: _core.Stop | None = None,
+    ) -> GrownTree:
+        """Grow one robust classification tree; see `ClassTable`."""
+        X = self._X
+        if weight is not None:
+            if not weight.all():
+                drawn = np.flatnonzero(weight)
+                X, label, weight = X[drawn], label[drawn], weight[drawn]
+            if np.all(weight == 1):
+                weight = None
+        return GrownTree(
+            *_core.grow_class_tree(
+                X,
+                label,
+                n_classes,
+                np.empty(0) if weight is None else weight,
+                self._reach.limits,
+                monotonic,
+                rules.core(),
+                stop,
+            )
+        )

@@ -1,4 +1,4 @@
-"""Boosted trees from histograms: bin once, grow many times."""
+"""Trees from histograms: bin once, grow many times."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hardwood import _core
-from hardwood._check import IntArray
-from hardwood.grow.grow import GrownTree
+from hardwood._check import FloatArray, IntArray
+from hardwood.grow.grow import ClassTreeRules, GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.threat import Reach
 
 
 class HistTable:
-    """A table made ready for robust boosting with histograms.
+    """A table made ready for robust trees from histograms, shared by all trees of a model.
 
     Values are replaced by the number of their bin. Thresholds are edges between bins; a bin that
     the adversary can move in part across a threshold counts as ambiguous as a whole, so no movable
@@ -28,13 +28,25 @@ class HistTable:
         stored is 0.
     reach : Reach
         What the adversary may do to the features of the table.
+    weight : array of shape (n_samples,), float32, optional
+        Weights > 0 by which the edges of bins are quantiles; by default 1. A row of weight 2 counts
+        as two rows.
     max_bins : int, default=256
         From 2 to 256.
     n_threads : int, default=1
         Threads for binning.
     """
 
-    def __init__(self, X: Any, reach: Reach, *, max_bins: int = 256, n_threads: int = 1) -> None:
+    def __init__(
+        self,
+        X: Any,
+        reach: Reach,
+        *,
+        weight: npt.NDArray[np.float32] | None = None,
+        max_bins: int = 256,
+        n_threads: int = 1,
+    ) -> None:
+        weight_in_double = np.empty(0) if weight is None else weight.astype(np.float64)
         if sparse.issparse(X):
             if not X.has_canonical_format:
                 X = X.copy()
@@ -46,11 +58,14 @@ class HistTable:
                 X.shape[1] if X.format == "csr" else X.shape[0],
                 X.format == "csr",
                 reach.limits,
+                weight_in_double,
                 max_bins=max_bins,
                 n_threads=n_threads,
             )
         else:
-            self._core = _core.HistTable(X, reach.limits, max_bins=max_bins, n_threads=n_threads)
+            self._core = _core.HistTable(
+                X, reach.limits, weight_in_double, max_bins=max_bins, n_threads=n_threads
+            )
 
     def edges(self, feature: int) -> npt.NDArray[np.float32]:
         """Give the thresholds that trees can choose for a feature, increasing."""
@@ -67,6 +82,7 @@ class HistTable:
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
         leaf: IntArray | None = None,
+        stop: _core.Stop | None = None,
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for every column of the gradients.
 
@@ -86,6 +102,8 @@ class HistTable:
             What the trees must respect.
         leaf : array of shape (n_samples, n_trees), int32, optional
             Memory for the leaves, to be overwritten; by default new.
+        stop : Stop, optional
+            Lets another thread end the call, which then raises RuntimeError.
 
         Returns
         -------
@@ -104,7 +122,22 @@ class HistTable:
             np.empty(0, np.int32) if features is None else features,
             np.empty(0, np.int8) if monotonic is None else monotonic,
             rules.core(),
-            rules.seed,
             leaf,
+            stop,
         )
         return [GrownTree(*tree) for tree in arrays], leaf
+
+    def grow_classes(
+        self,
+        label: IntArray,
+        n_classes: int,
+        weight: FloatArray | None,
+        monotonic: npt.NDArray[np.int8],
+        rules: ClassTreeRules,
+        stop: _core.Stop | None = None,
+    ) -> GrownTree:
+        """Grow one robust classification tree; see `ClassTable`."""
+        weight = np.empty(0) if weight is None else weight
+        return GrownTree(
+            *self._core.grow_classes(label, n_classes, weight, monotonic, rules.core(), stop)
+        )

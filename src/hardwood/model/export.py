@@ -4,12 +4,14 @@ XGBoost compares as we do. LightGBM and SHAP send x left when ``x <= t``, in dou
 last double that goes left here, so every row of doubles finds the same leaves.
 """
 
+import json
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hardwood._check import FloatArray
+from hardwood.errors import UnsupportedModelError
 from hardwood.model import file, ubjson
 from hardwood.model.trees import LEAF, Trees, refuse_categories
 
@@ -69,10 +71,22 @@ def to_lightgbm(trees: Trees) -> str:
         "identity": "regression"
         if n_outputs == 1
         else f"multiclassova num_class:{n_outputs} sigmoid:1",
-        "logistic": "binary sigmoid:1",
+        "logistic": f"binary sigmoid:{trees.slope!r}",
         "softmax": f"multiclass num_class:{n_outputs}",
         "share": f"multiclassova num_class:{n_outputs} sigmoid:1",
+        "one_vs_rest": f"multiclassova num_class:{n_outputs} sigmoid:{trees.slope!r}",
+        "exp": "poisson",
+        "square": "regression sqrt",
+        "softplus": "cross_entropy_lambda",
+        "hinge": "regression",
     }[trees.link]
+    rounds = _in_rounds(trees)
+    averages = trees.divisor == len(rounds) // n_outputs
+    if trees.link != "share" and not (averages or trees.divisor == 1):
+        raise UnsupportedModelError(
+            f"to_lightgbm cannot express that the margin is divided by {trees.divisor:g} before "
+            f"the link; save_model can."
+        )
     names = trees.feature_names or [f"Column_{f}" for f in range(trees.n_features)]
     lines = [
         "tree",
@@ -84,10 +98,11 @@ def to_lightgbm(trees: Trees) -> str:
         f"objective={objective}",
         "feature_names=" + " ".join("_".join(name.split()) or "_" for name in names),
         "feature_infos=" + " ".join(["[-inf:inf]"] * trees.n_features),
+        *(["average_output"] if averages and trees.divisor > 1 and trees.link != "share" else []),
         "",
     ]
     last_left, cover = _last_left(trees), file.cover_of(trees)
-    for number, (tree, column, constant) in enumerate(_in_rounds(trees)):
+    for number, (tree, column, constant) in enumerate(rounds):
         if tree is None:
             lines += [f"Tree={number}", *_text_leaf(constant)]
         else:
@@ -192,32 +207,55 @@ def to_onnx(trees: Trees) -> bytes:
         target_ids=(trees.tree_output[tree_of[leaf]][:, None] + np.arange(k)).ravel().tolist(),
         target_weights=value.tolist(),
     )
-    if trees.n_outputs == 1:
-        zero = helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0])
-        side = helper.make_tensor("side", TensorProto.INT64, [1], [1])
+    cut = helper.make_tensor("cut", TensorProto.FLOAT, [1], [float(np.float32(trees.cut))])
+    side = helper.make_tensor("side", TensorProto.INT64, [1], [1])
+    if not trees.tells_labels:
+        decide, constants = [_onnx_link(trees)], []
+    elif trees.n_outputs == 1:
         decide = [
-            helper.make_node("Greater", ["margin", "zero"], ["positive"]),
-            helper.make_node("Cast", ["positive"], ["column"], to=TensorProto.INT64),
+            helper.make_node("Greater", ["margin", "cut"], ["above"]),
+            helper.make_node("Cast", ["above"], ["column"], to=TensorProto.INT64),
             helper.make_node("Squeeze", ["column", "side"], ["label"]),
         ]
-        constants = [zero, side]
+        constants = [cut, side]
     else:
         decide = [helper.make_node("ArgMax", ["margin"], ["label"], axis=1, keepdims=0)]
         constants = []
+    said = (
+        helper.make_tensor_value_info("label", TensorProto.INT64, [None])
+        if trees.tells_labels
+        else helper.make_tensor_value_info("mean", TensorProto.FLOAT, [None, trees.n_outputs])
+    )
     graph = helper.make_graph(
         [ensemble, *decide],
         "hardwood",
         [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, trees.n_features])],
         [
-            helper.make_tensor_value_info("label", TensorProto.INT64, [None]),
+            said,
             helper.make_tensor_value_info("margin", TensorProto.FLOAT, [None, trees.n_outputs]),
         ],
         constants,
     )
     versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
     model = helper.make_model(graph, opset_imports=versions, ir_version=8, producer_name="hardwood")
+    names = ("link", "task", "divisor", "slope", "cut", "compare")
+    note = {name: getattr(trees, name) for name in names}
+    helper.set_model_props(model, {"hardwood": json.dumps(note)})
     data: bytes = model.SerializeToString()
     return data
+
+
+def _onnx_link(trees: Trees) -> Any:
+    """The node that turns margins into the numbers of a regression."""
+    from onnx import helper
+
+    kinds = {"identity": "Identity", "exp": "Exp", "softplus": "Softplus", "logistic": "Sigmoid"}
+    if trees.link not in kinds or trees.divisor != 1 or trees.slope != 1:
+        raise UnsupportedModelError(
+            f"to_onnx cannot express the link {trees.link!r} with divisor={trees.divisor:g} and "
+            f"slope={trees.slope:g}; save_model can."
+        )
+    return helper.make_node(kinds[trees.link], ["margin"], ["mean"])
 
 
 def _last_left(trees: Trees) -> FloatArray:

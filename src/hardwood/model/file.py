@@ -23,10 +23,11 @@ import numpy.typing as npt
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError
 from hardwood.model import ubjson
-from hardwood.model.trees import LEAF, LINKS, Trees, take_sets
+from hardwood.model.decision import LINKS, TASKS
+from hardwood.model.trees import LEAF, Trees, take_sets
 from hardwood.threat import Threat
 
-FORMAT = 2
+FORMAT = 3
 NOTE = "hardwood"
 MAX_BYTES = 2**32
 
@@ -113,21 +114,13 @@ def document(
     tables = _tables(trees)
     n_outputs = trees.n_outputs
     many = n_outputs > 1
+    objective = _objective(trees)
+    # The base score whose margin is exactly zero, where XGBoost takes it for a mean.
+    neutral = "0E0" if many else {"logistic": "5E-1", "exp": "1E0"}.get(trees.link)
     n_base_trees = 0
-    if (many or trees.link == "logistic") and tables.base.any():
+    if neutral is not None and tables.base.any():
         tables, n_base_trees = _with_base_trees(tables), n_outputs
-    if many:
-        objective = {
-            # "share" votes: xgboost then gives the label, the first of the largest, as we do.
-            "name": "multi:softprob" if trees.link == "softmax" else "multi:softmax",
-            "softmax_multiclass_param": {"num_class": str(n_outputs)},
-        }
-    else:
-        objective = {
-            "name": "binary:logistic" if trees.link == "logistic" else "reg:squarederror",
-            "reg_loss_param": {"scale_pos_weight": "1"},
-        }
-    base_score = "5E-1" if trees.link == "logistic" and not many else f"{tables.base[0]:.9g}"
+    base_score = neutral or f"{tables.base[0]:.9g}"
     note = _note(trees, tables, n_base_trees, metadata)
     if place is not None:
         start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
@@ -172,6 +165,30 @@ def document(
         },
         "version": [3, 0, 0],
     }
+
+
+def _objective(trees: Trees) -> dict[str, Any]:
+    """The objective with which xgboost predicts what we do."""
+    if trees.n_outputs > 1:
+        # "share" votes: xgboost then gives the label, the first of the largest, as we do.
+        own = trees.value.dtype == np.float32 and trees.compare == "margin"
+        name = "multi:softprob" if trees.link == "softmax" and not own else "multi:softmax"
+        return {"name": name, "softmax_multiclass_param": {"num_class": str(trees.n_outputs)}}
+    if trees.link == "exp":
+        return {"name": "count:poisson", "poisson_regression_param": {"max_delta_step": "0.7"}}
+    labels = trees.task == "classification"
+    if trees.link == "logistic":
+        name = "binary:logistic" if labels else "reg:logistic"
+    elif labels and (trees.link == "hinge" or trees.cut == 0):
+        return {"name": "binary:hinge"}
+    else:
+        name = "reg:squarederror"
+    return {"name": name, "reg_loss_param": {"scale_pos_weight": "1"}}
+
+
+def _factor(trees: Trees) -> float:
+    """What stock xgboost must find in the leaves already: it knows no divisor and no slope."""
+    return 1.0 if trees.link == "share" else trees.slope / trees.divisor
 
 
 def _beside_siblings(trees: Trees) -> npt.NDArray[np.int64] | None:
@@ -226,7 +243,7 @@ def _tables(trees: Trees) -> Tables:
     leaf = trees.feature == LEAF
     cover = cover_of(trees)
     gain = np.zeros(trees.n_nodes) if trees.gain is None else trees.gain
-    value = _float32(trees.value)[node, tree_of % k]
+    value = _scaled(trees.value, _factor(trees))[node, tree_of % k]
     threshold = np.where(trees.categorical, np.float32(0), float32_above(trees.threshold))
     category_start, category = take_sets(trees.category_start, trees.category, node)
     return Tables(
@@ -239,7 +256,7 @@ def _tables(trees: Trees) -> Tables:
         cover=_float32(cover)[node],
         tree_start=tree_start,
         tree_output=(np.repeat(trees.tree_output, k) + np.arange(len(start)) % k).astype(np.int32),
-        base=_float32(trees.base),
+        base=_scaled(trees.base, _factor(trees)),
         category_start=category_start,
         category=category,
     )
@@ -248,6 +265,10 @@ def _tables(trees: Trees) -> Tables:
 def _float32(given: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):
         return given.astype(np.float32)
+
+
+def _scaled(given: npt.NDArray[Any], factor: float) -> npt.NDArray[np.float32]:
+    return _float32(given if factor == 1 else given * factor)
 
 
 def float32_above(threshold: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -372,10 +393,15 @@ def _note(
 ) -> dict[str, Any]:
     note: dict[str, Any] = {
         # The smallest one whose readers understand the file.
-        "format": 2 if len(trees.category) or trees.category_names else 1,
+        "format": _format_of(trees),
         "hardwood": version("hardwood"),
         "trees": tables.digest(),
         "link": trees.link,
+        "task": trees.task,
+        "divisor": trees.divisor,
+        "slope": trees.slope,
+        "cut": trees.cut,
+        "compare": trees.compare,
         "x_dtype": trees.x_dtype.name,
         "value_dtype": trees.value.dtype.name,
         "n_values": trees.value.shape[1],
@@ -385,6 +411,8 @@ def _note(
         "feature_names": trees.feature_names,
         "metadata": _plain_metadata(trees, trees.metadata if metadata is None else metadata),
     }
+    if not trees.takes_missing:
+        note["takes_missing"] = False
     if trees.category_names:
         note["category_names"] = {
             str(feature): _plain(names) for feature, names in trees.category_names.items()
@@ -393,9 +421,19 @@ def _note(
         array = getattr(trees, name)
         if array is None:
             note[name] = None
-        elif not np.array_equal(_float32(array), array):
+        elif not np.array_equal(_float32(array), array) or (
+            name == "value" and _factor(trees) != 1
+        ):
             note[name] = base64.b64encode(array.astype("<f8").tobytes()).decode()
     return note
+
+
+def _format_of(trees: Trees) -> int:
+    # Readers of the first formats decide at zero, but for what rounds to it.
+    plain = trees.link in ("identity", "logistic", "softmax", "share", "exp")
+    if not plain or trees.divisor != 1 or trees.slope != 1 or abs(trees.cut) > 1e-6:
+        return 3
+    return 2 if len(trees.category) or trees.category_names else 1
 
 
 def _plain_classes(classes: npt.NDArray[Any]) -> dict[str, Any]:
@@ -484,7 +522,9 @@ def parse(data: bytes) -> dict[str, Any]:
     if data[:1] != b"{":
         raise ModelFileError(
             f"A model file begins with '{{' (JSON, UBJSON), 'tree' (LightGBM's text) or byte 8 "
-            f"(ONNX); this one begins with {data[:8]!r}."
+            f"(ONNX), a dump with '['; this one begins with {data[:8]!r}. XGBoost's old binary "
+            f"format must be converted: load it with xgboost before 3.1 and call "
+            f"save_model('model.json')."
         )
     try:
         text = data[1:2] in b' \t\r\n"}'
@@ -540,7 +580,9 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
     n_base_trees = _typed("n_base_trees", note.get("n_base_trees"), int)
     if n_base_trees:
         tables = _without_base_trees(tables, n_base_trees)
-    if not np.array_equal(_float32(base), tables.base):
+    about = _about(note, len(base))
+    factor = 1.0 if note.get("link") == "share" else about["slope"] / about["divisor"]
+    if not np.array_equal(_scaled(base, factor), tables.base):
         raise ModelFileError("base in the file's note is not the base of the trees.")
     k = _typed("n_values", note.get("n_values"), int)
     if not 1 <= k <= max(len(base), 1) or len(tables.tree_output) % k:
@@ -563,7 +605,7 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
             raise ModelFileError("threshold in the file's note is not that of the trees.")
     if exact_value is not None:
         exact_value = np.where(leaf[:, None], exact_value.reshape(n, k), 0)
-        if not np.array_equal(_float32(exact_value), value):
+        if not np.array_equal(_scaled(exact_value, factor), value):
             raise ModelFileError("value in the file's note is not that of the trees.")
     metadata = note.get("metadata")
     if metadata is not None:
@@ -575,8 +617,6 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
         names = [
             _typed("feature_names", name, str) for name in _typed("feature_names", names, list)
         ]
-    if note.get("link") not in LINKS:
-        raise ModelFileError(f"link must be one of {LINKS}, got {note.get('link')!r}.")
     return Trees(
         feature=tables.feature[first],
         threshold=_as(note.get("x_dtype"), threshold, exact_threshold),
@@ -587,7 +627,7 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
         tree_start=tree_start,
         tree_output=tables.tree_output[::k],
         base=base,
-        link=note["link"],
+        **about,
         n_features=n_features,
         classes=_classes(note.get("classes")),
         feature_names=names,
@@ -597,7 +637,27 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
         category_start=category_start,
         category=category,
         category_names=_category_names(note.get("category_names")),
+        takes_missing=_typed("takes_missing", note.get("takes_missing", True), bool),
     )
+
+
+def _about(note: dict[str, Any], n_outputs: int) -> dict[str, Any]:
+    """Task, link and decision; files of the first formats name only the link."""
+    link = note.get("link")
+    if link not in LINKS:
+        raise ModelFileError(f"link must be one of {LINKS}, got {link!r}.")
+    numbers = link == "identity" and n_outputs == 1 and note.get("classes") is None
+    task = note.get("task", "regression" if numbers else None)
+    if task is not None and task not in TASKS:
+        raise ModelFileError(f"task must be one of {TASKS}, got {task!r}.")
+    about = {"link": link, "task": task, "cut": note.get("cut"), "compare": note.get("compare")}
+    if about["cut"] is not None and type(about["cut"]) not in (int, float):
+        raise ModelFileError(f"cut in the file's note must be a number, got {about['cut']!r}.")
+    for name in ("divisor", "slope"):
+        about[name] = note.get(name, 1.0)
+        if type(about[name]) not in (int, float) or not 0 < about[name] < math.inf:
+            raise ModelFileError(f"{name} in the file's note must be a number > 0.")
+    return about
 
 
 def _category_names(plain: Any) -> dict[int, list[Any]]:

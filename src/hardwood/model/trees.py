@@ -10,9 +10,7 @@ import numpy.typing as npt
 from hardwood import _check, _core
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
-
-Link = Literal["identity", "logistic", "softmax", "share", "exp"]
-LINKS: tuple[Link, ...] = ("identity", "logistic", "softmax", "share", "exp")
+from hardwood.model.decision import LINKS, MOST_TIE, TASKS, Link, Task, cut_at, means, tie_of
 
 LEAF = -1
 
@@ -44,10 +42,11 @@ class Trees:
     tree_output : array-like of int, shape (n_trees,) or None, default=None
         First output that a tree adds to; None means 0 for all.
     base : float or array-like, shape (n_outputs,), default=0.0
-        Where the margin starts. One output means two classes (a positive margin is the second one)
-        or a regression.
-    link : {"identity", "logistic", "softmax", "share", "exp"}, default="identity"
-        How a margin becomes a probability or a mean; "share" divides by the sum over the outputs.
+        Where the margin starts. One output means two classes or a regression.
+    link : str, default="identity"
+        How a margin becomes a probability or a mean: "identity", "logistic", "softmax", "share" (of
+        the sum over the outputs), "exp", "square" (with the margin's sign), "softplus",
+        "one_vs_rest" (logistic, each output alone) or "hinge" (1 where positive, else 0).
     n_features : int or None, default=None
         Number of columns; None means as many as the trees use.
     classes : array-like or None, default=None
@@ -63,10 +62,25 @@ class Trees:
         empty for leaves and for nodes that compare with their threshold. None: no node has a set.
     category : array-like of int or None, default=None
         The categories of all sets, 0 to 2**24 - 1.
+    task : {"classification", "regression", "anomaly", "raw"} or None, default=None
+        What the outputs are: labels (for "anomaly" -1 and 1), a number in the units of the target,
+        or scores without a unit, such as a ranker's. None: a regression where the link gives no
+        probabilities ("exp", "square", "softplus"), else a classification.
+    divisor, slope : float, default=1.0
+        The link is applied to ``slope * (margin / divisor)``.
+    cut : float or None, default=None
+        Two classes, one output: the largest margin that still means the first class. None: where
+        the mean is at most one half, for the link "identity" zero.
+    compare : {"margin", "mean"} or None, default=None
+        Many outputs: whether the label is the largest margin or the largest mean, which rounding
+        can make equal where margins are not; of equals the first one wins. For "share", a mean is
+        the margin divided by `divisor`. None: the means for "softmax" and "one_vs_rest".
     category_names : mapping or None, default=None
         For features whose categories were not numbers at their source: the names of the categories
         0, 1, ... by feature. A data frame may hold these instead. An empty list: data frames call
         them by their numbers.
+    takes_missing : bool, default=True
+        Whether rows may have missing values; False where the model's source refuses them.
 
     Examples
     --------
@@ -102,6 +116,11 @@ class Trees:
         base: npt.ArrayLike = 0.0,
         *,
         link: Link = "identity",
+        task: Task | None = None,
+        divisor: float = 1.0,
+        slope: float = 1.0,
+        cut: float | None = None,
+        compare: Literal["margin", "mean"] | None = None,
         n_features: int | None = None,
         classes: npt.ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
@@ -111,9 +130,17 @@ class Trees:
         category_start: npt.ArrayLike | None = None,
         category: npt.ArrayLike | None = None,
         category_names: Mapping[int, Sequence[Any]] | None = None,
+        takes_missing: bool = True,
     ) -> None:
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got link={link!r}.")
+        if task is None:
+            task = "regression" if link in ("exp", "square", "softplus") else "classification"
+        if task not in TASKS:
+            raise ValueError(f"task must be one of {TASKS}, got task={task!r}.")
+        for name, number in (("divisor", divisor), ("slope", slope)):
+            if not 0 < number < np.inf:
+                raise ModelFileError(f"{name} must be a finite number > 0, got {name}={number}.")
         self.feature = _frozen("feature", feature, np.int32, 1)
         self.threshold = _frozen_float("threshold", threshold, 1)
         self.left = _frozen("left", left, np.int32, 1)
@@ -126,6 +153,12 @@ class Trees:
         self.tree_output = _frozen("tree_output", tree_output, np.int32, 1)
         self.base = _frozen("base", np.atleast_1d(base), np.float64, 1)
         self.link: Link = link
+        self.task: Task = task
+        self.divisor, self.slope = float(divisor), float(slope)
+        self.compare = compare or ("mean" if link in ("softmax", "one_vs_rest") else "margin")
+        if self.compare not in ("margin", "mean"):
+            raise ModelFileError(f'compare must be "margin" or "mean", got compare={compare!r}.')
+        self.cut = self._checked_cut(cut)
         self.gain = None if gain is None else _frozen("gain", gain, np.float64, 1)
         self.cover = None if cover is None else _frozen("cover", cover, np.float64, 1)
         self.feature_names = None if feature_names is None else list(feature_names)
@@ -135,12 +168,14 @@ class Trees:
         self.category_start = _frozen("category_start", category_start, np.int64, 1)
         self.category = _frozen("category", () if category is None else category, np.int32, 1)
         self.category_names = {f: list(names) for f, names in (category_names or {}).items()}
+        self.takes_missing = bool(takes_missing)
         if n_features is None:
             n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
         self.n_features = int(n_features)
         if abs(self.n_features) > np.iinfo(np.int32).max:
             raise ModelFileError(f"n_features must fit int32, got n_features={self.n_features}.")
         self.classes = None if classes is None else _read_only(np.asarray(classes))
+        self._tie_of_means = self._find_tie()
         self._check_what_the_core_does_not_see()
         try:
             self._core = _core.Trees(
@@ -158,9 +193,65 @@ class Trees:
                 sum_float32=self.value.dtype == np.float32,
                 category_start=self.category_start,
                 category=self.category,
+                link=getattr(_core.Link, self.link),
+                divisor=self.divisor,
+                slope=self.slope,
+                cut=self.cut,
+                of_means=self.compare == "mean",
+                tie=self._tie_of_means,
             )
         except ValueError as error:
             raise ModelFileError(str(error)) from None
+
+    def _checked_cut(self, cut: float | None) -> float:
+        if cut is None:
+            if self.link == "identity" or self.n_outputs > 1 or not self.tells_labels:
+                return 0.0
+            return cut_at(0.5, self.link, self.value.dtype, self.divisor, self.slope)
+        if not np.isfinite(cut) or self.value.dtype.type(cut) != cut:
+            raise ModelFileError(
+                f"cut must be a finite {self.value.dtype.name}, as margins are, got cut={cut}."
+            )
+        return float(cut)
+
+    def tie(self, plus: int, minus: int) -> float:
+        """How far one output may lie below another and yet be its equal when a label is decided.
+
+        A negative output is the constant ``cut``, which ties with nothing but itself.
+        """
+        return self._tie_of_means if min(plus, minus) >= 0 else 0.0
+
+    def _find_tie(self) -> float:
+        if self.n_outputs == 1 or self.compare == "margin" or not self.tells_labels:
+            return 0.0
+        lowest, highest = self._margin_range()
+        tie = tie_of(self.link, self.value.dtype, self.divisor, self.slope, lowest, highest)
+        if tie > MOST_TIE:
+            raise UnsupportedModelError(
+                f"The label of this model is its largest probability, but its margins get as far "
+                f"as {max(-lowest, highest):.4g}, where rounding makes probabilities equal whose "
+                f"margins are not. Retrain with a softmax over all classes, or with smaller steps."
+            )
+        return tie
+
+    def _margin_range(self) -> tuple[float, float]:
+        """Between which two numbers all margins lie: every tree at its least or largest leaf."""
+        leaf = self.feature == LEAF
+        size = np.diff(self.tree_start)
+        last = self.tree_output + self.value.shape[1]
+        proper = len(self.value) == len(leaf) == size.sum() and len(size) == len(last)
+        if not proper or np.any(size < 0) or np.any((last > self.n_outputs) | (last < 1)):
+            return 0.0, 0.0  # what is wrong, the core tells
+        tree = np.repeat(np.arange(self.n_trees), size)
+        low, high = self.base.copy(), self.base.copy()
+        for column in range(self.value.shape[1]):
+            value = np.where(leaf, self.value[:, column], 0).astype(np.float64)
+            least, most = np.full(self.n_trees, np.inf), np.full(self.n_trees, -np.inf)
+            np.minimum.at(least, tree[leaf], value[leaf])
+            np.maximum.at(most, tree[leaf], value[leaf])
+            np.add.at(low, self.tree_output + column, least)
+            np.add.at(high, self.tree_output + column, most)
+        return float(low.min()), float(high.max())
 
     def _check_what_the_core_does_not_see(self) -> None:
         for name in ("gain", "cover"):
@@ -217,6 +308,11 @@ class Trees:
         return max(self.n_outputs, 2)
 
     @property
+    def tells_labels(self) -> bool:
+        """Whether the outputs become a label; else they are numbers."""
+        return self.task in ("classification", "anomaly")
+
+    @property
     def categorical(self) -> npt.NDArray[np.bool_]:
         """Which nodes have a set of categories, shape (n_nodes,)."""
         has_set: npt.NDArray[np.bool_] = np.diff(self.category_start) > 0
@@ -231,11 +327,11 @@ class Trees:
         return (
             f"Trees(n_trees={self.n_trees}, n_leaves={self.n_leaves}, "
             f"n_features={self.n_features}, n_outputs={self.n_outputs}, "
-            f"x_dtype={self.x_dtype.name!r}, link={self.link!r})"
+            f"x_dtype={self.x_dtype.name!r}, link={self.link!r}, task={self.task!r})"
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_core"}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Trees.__init__(self, **state)
@@ -274,8 +370,9 @@ class Trees:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; NaN is a missing value. Categories are whole numbers, or in a data frame the names
-            that the model knows.
+            Rows; NaN is a missing value, and so are None and pandas' NA; they are refused where the
+            model's source does. Categories are whole numbers, or in a data frame the names that the
+            model knows. A sparse table is written out.
 
         Returns
         -------
@@ -284,7 +381,10 @@ class Trees:
         """
         names: dict[int, list[Any] | None] = dict.fromkeys(self.categorical_features.tolist())
         names.update(self.category_names)
-        return _check.rows(X, self.n_features, self.feature_names, names)
+        table = _check.rows(X, self.n_features, self.feature_names, names)
+        if not self.takes_missing:
+            _check.nothing_missing(table, self.feature_names)
+        return table
 
     def margin(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Add up the trees.
@@ -325,7 +425,8 @@ class Trees:
     def predict_class(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[np.int64]:
         """Decide the position of each row's label in ``classes``.
 
-        One output: the sign of the margin. More: the largest one, the first on ties.
+        One output: whether the margin is above ``cut``. More: the largest one, the first on ties
+        (see ``compare``). What a loaded model decides is what its source decides.
 
         Parameters
         ----------
@@ -339,14 +440,75 @@ class Trees:
         ndarray of int, shape (n_samples,)
             Positions.
         """
-        margin = self.margin(X, n_jobs=n_jobs)
-        if self.n_outputs == 1:
-            return (margin[:, 0] > 0).astype(np.int64)
-        largest: npt.NDArray[np.int64] = np.argmax(margin, axis=1)
-        return largest
+        return self.decide(self.margin(X, n_jobs=n_jobs))
+
+    def decide(self, margin: FloatArray) -> npt.NDArray[np.int64]:
+        """Decide the position of the label in ``classes`` from margins.
+
+        Parameters
+        ----------
+        margin : ndarray of shape (n_samples, n_outputs)
+            Margins, as `margin` gives them.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+            Positions.
+        """
+        self.need_labels()
+        return np.asarray(self._core.labels(margin)).astype(np.int64)
+
+    def need_labels(self) -> None:
+        """Refuse a question about labels where the outputs are numbers."""
+        if self.tells_labels:
+            return
+        what = "numbers" if self.task == "regression" else "scores without labels"
+        raise UnsupportedModelError(
+            f"This model predicts {what} (task={self.task!r}), and the question is about labels. "
+            f"Ask minimal_distance(change=...) or output_range how far its output can be moved."
+        )
+
+    def means(self, margin: FloatArray) -> FloatArray:
+        """Turn margins into means, in the model's own precision.
+
+        Parameters
+        ----------
+        margin : ndarray of shape (n_samples, n_outputs)
+            Margins, as `margin` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            Probabilities (of the second class if there is one output), or the numbers of a
+            regression in the units of its target.
+        """
+        return means(margin, self.link, self.value.dtype, self.divisor, self.slope)
+
+    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        n_jobs : int or None, default=None
+            Number of threads; -1 means all cores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        if self.task != "classification" or self.link in ("identity", "hinge"):
+            raise UnsupportedModelError(
+                f"This model has no probabilities (task={self.task!r}, link={self.link!r}); ask "
+                f"predict or margin."
+            )
+        mean = self.means(self.margin(X, n_jobs=n_jobs))
+        return np.column_stack([1 - mean, mean]) if self.n_outputs == 1 else mean
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[Any]:
-        """Predict the label of each row.
+        """Predict what the model's own users see: labels, or the numbers of a regression.
 
         Parameters
         ----------
@@ -358,8 +520,12 @@ class Trees:
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels.
+            Labels; for a regression, numbers in the units of its target; for scores, the margin
+            (of shape (n_samples, n_outputs) if there are several).
         """
+        if not self.tells_labels:
+            mean = self.means(self.margin(X, n_jobs=n_jobs))
+            return mean[:, 0] if self.n_outputs == 1 else mean
         position = self.predict_class(X, n_jobs=n_jobs)
         return position if self.classes is None else self.classes[position]
 
@@ -459,8 +625,9 @@ class Trees:
     def to_onnx(self) -> bytes:
         """Write the model as ONNX.
 
-        Its input ``X`` is a table of float32; its outputs are ``label``, the position of the label
-        in ``classes``, and ``margin``, in float32.
+        Its input ``X`` is a table of float32; its outputs are ``margin``, in float32, and
+        ``label``, the position of the label in ``classes``, or ``mean``, what a regression
+        predicts.
 
         Returns
         -------

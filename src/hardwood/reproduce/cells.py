@@ -90,6 +90,10 @@ _TRAINED_BY = (
     "learning_rate",
     "min_split_gain",
     "base_score",
+    "robustness",
+    "min_child_weight",
+    "colsample_bytree",
+    "max_bins",
 )
 _trained: dict[str, tuple[Any, float]] = {}
 
@@ -98,12 +102,16 @@ def _fit(cell: Cell, data: Dataset) -> Any:
     settings = cell.settings
     n_rows = settings.get("train_rows", len(data.X_train))
     X, y = _spaced(n_rows, data.X_train, data.y_train)
-    inner = {"exact": "exact", "gini": "exact"}.get(cell.training, "paper")
+    inner = {"certified": "certified", "exact": "exact", "gini": "exact"}.get(
+        cell.training, "paper"
+    )
     common = {"eps": settings["eps"], "max_depth": settings["depth"], "n_jobs": -1}
     if settings["kind"] == "tree":
         criterion = "gini" if cell.training == "gini" else "entropy"
         inner = "exact" if cell.training == "natural" else inner
-        tree = hw.RobustDecisionTreeClassifier(inner=inner, criterion=criterion, **common)
+        tree = hw.RobustDecisionTreeClassifier(
+            inner=inner, criterion=criterion, method="exact", **common
+        )
         return tree.fit(X, y)
     if settings["kind"] == "forest":
         forest = hw.RobustRandomForestClassifier(
@@ -123,6 +131,10 @@ def _fit(cell: Cell, data: Dataset) -> Any:
         base_score = np.zeros(data.n_classes)  # one number for all classes says nothing
     boosting = hw.RobustGradientBoostingClassifier(
         inner=inner,
+        robustness=settings.get("robustness", 1.0),
+        min_child_weight=settings.get("min_child_weight", 1.0),
+        colsample_bytree=settings.get("colsample_bytree", 1.0),
+        max_bins=settings.get("max_bins", 256),
         method=settings["method"],
         n_estimators=trees if isinstance(trees, int) else max(trees),
         learning_rate=settings["learning_rate"],
@@ -222,6 +234,7 @@ def _accuracies(cell: Cell, data: Dataset) -> dict[str, Any]:
         "certified": found.certified_accuracy,
         "attacked": found.attacked_accuracy,
         "n": len(X),
+        "error": float(np.sqrt(found.certified_accuracy * (1 - found.certified_accuracy) / len(X))),
     }
 
 

@@ -44,9 +44,11 @@ def read_table(key: str, quick: bool = False) -> Table:
     cells = []
     for one in content["set"]:
         for training in content["trainings"]:
-            settings = {**common, **_for_training(one, training), **changes}
+            settings = {**common, **_for_training(one, training)}
+            trees = settings.get("trees")
+            settings |= changes
             if quick and "trees" in one and key != "trees":
-                settings["trees"] = min(one["trees"], changes["trees"])
+                settings["trees"] = min(trees, changes["trees"])
             minutes = 0.0 if quick else one["minutes"] / len(content["trainings"])
             cells.append(Cell(key, one["name"], training, settings, minutes))
     return Table(key, content["title"], content["kind"], content["set"], cells)
@@ -59,7 +61,7 @@ def read_figure(key: str, quick: bool = False) -> dict[str, Any]:
     return {**content, **(changes if quick else {})}
 
 
-_NOT_SETTINGS = ("name", "minutes", "robust", "natural", "published")
+_NOT_SETTINGS = ("name", "minutes", "robust", "natural", "published", "certified")
 
 
 def _for_training(one: dict[str, Any], training: str) -> dict[str, Any]:
@@ -71,6 +73,8 @@ def _for_training(one: dict[str, Any], training: str) -> dict[str, Any]:
     for pair in ("depth", "learning_rate"):
         if pair in one:
             settings[pair] = one[pair][natural]
+    # What only one way of training knows.
+    settings |= one.get(training, {}) if training == "certified" else {}
     # The norms that the paper gives; all where it gives none.
     paper = one.get("natural" if natural else "robust", {})
     settings["l1_l2"] = "l1" in paper

@@ -6,7 +6,7 @@ import numpy as np
 
 from hardwood.threat import Threat
 from hardwood.verify import ensemble, tree
-from hardwood.verify.ensemble import Effort, Progress, warn_undecided
+from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Problem
 from hardwood.verify.result import Certificate
 
@@ -37,7 +37,7 @@ def certify(
     time_limit : float or None, default=None
         Seconds for each row; a row that is stopped is ``"unknown"``. Single trees never need it.
     total_time_limit : float or None, default=None
-        Seconds for all rows together.
+        Seconds for the whole call; rows whose turn never came are ``"unknown"``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
     progress : callable or None, default=None
@@ -78,17 +78,14 @@ def certify(
         threat = Threat(threat)
     problem = Problem.of(model, X, y, n_jobs)
     reach = problem.reach(threat)
-    if problem.trees.n_trees == 1:
-        distance, X_adv = tree.nearest(problem, threat.norm, reach)
-        status = np.where(np.isfinite(distance), "broken", "certified")
-        reason = np.full(len(status), "")
-    else:
-        found = ensemble.decide(problem, threat.norm, reach, effort)
-        status, reason, X_adv = found.verdict(), found.reason, found.X_adv
+    ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
+    found = ask(problem, threat.norm, reach, effort)
+    status = found.verdict()
+    wrong = problem.misclassified() & (status == "broken")
     warn_undecided(status, effort)
     return Certificate(
         status=status,
-        reason=np.where(problem.misclassified(), "misclassified", reason),
-        X_adv=X_adv,
+        reason=np.where(wrong, "misclassified", found.reason),
+        X_adv=found.X_adv,
         threat=threat,
     )

@@ -1,5 +1,6 @@
 """Certified accuracy over a list of eps, each row asked no more often than it needs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +9,9 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.threat import Reach, Threat
+from hardwood.threat import Norm, Reach, Threat
 from hardwood.verify import ensemble, tree
-from hardwood.verify.ensemble import Effort, Progress, warn_undecided
+from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Problem
 from hardwood.verify.result import StatusArray
 
@@ -54,6 +55,7 @@ def certified_accuracy(
     *,
     threat: Threat | None = None,
     time_limit: float | None = None,
+    total_time_limit: float | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> AccuracyCurve:
@@ -68,12 +70,14 @@ def certified_accuracy(
     y : array-like of shape (n_samples,)
         True labels.
     eps : array-like of shape (n_eps,)
-        Sizes of the perturbation, finite and >= 0.
+        Sizes of the perturbation, finite and >= 0; with norm 0, numbers of features.
     threat : Threat or None, default=None
         Norm, directions, valid range and fixed features; where its eps differs between features,
         they keep their proportions and the largest becomes each of `eps`. None is the maximum norm.
     time_limit : float or None, default=None
         Seconds for each decision; a row that is stopped is ``"unknown"`` at that eps.
+    total_time_limit : float or None, default=None
+        Seconds for the whole call; what is open by then is ``"unknown"``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores.
     progress : callable or None, default=None
@@ -82,7 +86,8 @@ def certified_accuracy(
     Returns
     -------
     AccuracyCurve
-        ``certified_accuracy <= truth <= attacked_accuracy`` at every eps.
+        ``certified_accuracy <= truth <= attacked_accuracy`` at every eps. Ctrl-C ends the search
+        early and returns what is proven so far.
 
     Warns
     -----
@@ -108,7 +113,7 @@ def certified_accuracy(
     >>> print(curve.certified_accuracy)
     [0.94 0.87 0.71]
     """
-    effort = Effort(time_limit, None, progress)
+    effort = Effort(time_limit, total_time_limit, progress)
     grid = np.asarray(eps, dtype=np.float64)
     if grid.ndim != 1 or len(grid) == 0:
         raise ValueError(f"eps must be a list of numbers, got shape {grid.shape}.")
@@ -118,20 +123,40 @@ def certified_accuracy(
     grid = np.sort(grid)
     problem = Problem.of(model, X, y, n_jobs)
     threat = Threat(1) if threat is None else threat
+    if not _moves(threat):
+        raise ValueError(
+            f"threat moves no feature, so there are no proportions to keep, got "
+            f"eps={threat.eps!r}. Use Threat(1, ...): the sizes are those of the list eps."
+        )
     reach = problem.reach(threat)
     curve = _Bisection(problem, threat, reach, grid, effort)
     for verdict in ("broken", "certified"):  # the bracket closes from both sides of "unknown"
         curve.close(verdict)
     curve.status[curve.status == ""] = "unknown"
+    if effort.over:  # nobody asked these rows; that they are wrong already is known without
+        curve.status[:, problem.misclassified()] = "broken"
     warn_undecided(curve.status.ravel(), effort)
     return AccuracyCurve(grid, curve.status)
 
 
-def _at(reach: Reach, eps: float) -> Reach:
-    """The same threat with eps as its largest step."""
+def _moves(threat: Threat) -> bool:
+    """Whether the threat's own eps says of any feature that it moves."""
+    if threat.norm == 0:
+        return bool(threat.eps >= 1)
+    steps = threat.eps.values() if isinstance(threat.eps, Mapping) else [threat.eps]
+    return any(np.max(step, initial=0.0) > 0 for step in steps)
+
+
+def _at(reach: Reach, eps: float, norm: Norm) -> Reach:
+    """The same threat with eps as its largest step; with norm 0, as its number of features."""
+    if eps == reach.radius:
+        return reach
     limits = reach.limits.copy()
     for column, scale in ((0, reach.down_scale), (1, reach.up_scale)):
-        limits[:, column] = np.where(limits[:, column] > 0, scale * eps, 0.0)
+        step = scale * eps
+        if norm == 0:
+            step = np.full(len(limits), np.inf if eps >= 1 else 0.0)
+        limits[:, column] = np.where(limits[:, column] > 0, step, 0.0)
     return replace(reach, limits=limits, radius=eps)
 
 
@@ -143,14 +168,14 @@ class _Bisection:
     ) -> None:
         self.problem = problem
         self.norm = threat.norm
-        self.reaches = [_at(reach, eps) for eps in grid]
+        self.reaches = [_at(reach, float(eps), threat.norm) for eps in grid]
         self.effort = effort
         self.status = np.full((len(grid), len(problem.X)), "", dtype="<U9")
 
     def close(self, verdict: str) -> None:
         """Ask rows in the middle of what is open until the border of `verdict` is known."""
         n_eps = len(self.reaches)
-        while True:
+        while not self.effort.over:
             # For "broken" the border lies above all that is certified or unknown, and so on.
             yes = self.status == verdict
             no = (self.status != "") & ~yes
@@ -165,16 +190,14 @@ class _Bisection:
                 break
             middle = (first + end)[rows] // 2
             for k in np.unique(middle):
-                self._ask(int(k), rows[middle == k])
+                if not self.effort.over:
+                    self._ask(int(k), rows[middle == k])
 
     def _ask(self, k: int, rows: npt.NDArray[np.intp]) -> None:
-        problem = replace(self.problem, X=self.problem.X[rows], y=self.problem.y[rows])
-        if problem.trees.n_trees == 1:
-            distance, X_adv = tree.nearest(problem, self.norm, self.reaches[k])
-            upper, verdict = distance, np.where(np.isfinite(distance), "broken", "certified")
-        else:
-            found = ensemble.decide(problem, self.norm, self.reaches[k], self.effort)
-            upper, verdict, X_adv = found.upper, found.verdict(), found.X_adv
+        problem = self.problem.some(rows)
+        ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
+        found = ask(problem, self.norm, self.reaches[k], self.effort)
+        upper, verdict, X_adv = found.upper, found.verdict(), found.X_adv
         self.status[k, rows] = verdict
         self.status[: k + 1, rows[verdict == "certified"]] = "certified"
         broken = verdict == "broken"

@@ -6,7 +6,7 @@ import numpy as np
 
 from hardwood.threat import Norm, Threat, as_threat, check_norm
 from hardwood.verify import ensemble, milp, tree
-from hardwood.verify.ensemble import Effort, Progress, warn_undecided
+from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import DistanceResult
 
@@ -46,13 +46,14 @@ def minimal_distance(
         "search" is exact and fast in all norms. "milp" asks HiGHS (`scipy.optimize.milp`) the same
         question: slow, exact up to the solver's tolerances of about 1e-6, and independent of us.
     change : float or None, default=None
-        For regression models: a row is fooled when the output is more than this away from `y`.
+        For regression models: a row is fooled when the prediction, in the units of the target, is
+        more than this away from `y`.
     time_limit : float or None, default=None
         Seconds for each row. The problem is NP-complete for two or more trees, so some rows of
         some models take long; a row that is stopped keeps what is proven and found by then. Single
         trees never need it.
     total_time_limit : float or None, default=None
-        Seconds for all rows together; rows whose turn never came have ``lower=0``.
+        Seconds for the whole call; rows whose turn never came have ``lower=0``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
     progress : callable or None, default=None
@@ -64,8 +65,9 @@ def minimal_distance(
     DistanceResult
         ``lower`` and ``upper`` bounds, equal where the status is ``"exact"``, and the examples. An
         example in the maximum norm sits on the float where the model's label changes: ``certify``
-        with ``eps=upper`` breaks the row. Ctrl-C ends the search early and returns what is proven
-        so far.
+        with ``eps=upper`` breaks the row, and does not with an eps that is smaller by more than
+        two spacings of the doubles near ``|x| + upper``, to which the ends of the ball are rounded.
+        Ctrl-C ends the search early and returns what is proven so far.
 
     Warns
     -----
@@ -118,22 +120,21 @@ def minimal_distance(
     reach = problem.reach(threat).without_radius()
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
-    if method == "search" and problem.trees.n_trees == 1:
-        distance, X_adv = tree.nearest(problem, norm, reach)
-        lower, upper, reason = distance, distance.copy(), np.full(len(distance), "")
+    if method == "milp":
+        found = milp.nearest(problem, norm, reach, effort)
     else:
-        ask = milp.nearest if method == "milp" else ensemble.nearest
+        ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.nearest
         found = ask(problem, norm, reach, effort)
-        lower, upper, reason, X_adv = found.lower, found.upper, found.reason, found.X_adv
-    wrong = problem.misclassified()
-    status = np.where(wrong, "misclassified", np.where(lower == upper, "exact", "unknown"))
+    wrong = problem.misclassified() & np.isfinite(found.upper)
+    exact = np.where(found.lower == found.upper, "exact", "unknown")
+    status = np.where(wrong, "misclassified", exact)
     warn_undecided(status, effort)
     return DistanceResult(
-        lower=lower,
-        upper=upper,
+        lower=found.lower,
+        upper=found.upper,
         status=status,
-        reason=np.where(wrong, "the model gets this row wrong without an attack", reason),
-        X_adv=X_adv,
+        reason=np.where(wrong, "the model gets this row wrong without an attack", found.reason),
+        X_adv=found.X_adv,
         norm=norm,
     )
 
@@ -155,12 +156,12 @@ def _distance_to_change(
         raise ValueError(f'change needs method="search", got method={method!r}.')
     outputs = Outputs.of(model, X, n_jobs)
     trees = outputs.trees
-    if trees.link != "identity":
+    if trees.tells_labels and trees.link != "identity":
         raise ValueError(
-            f"change asks about the output of a regression model with link='identity', got "
-            f"link={trees.link!r}; for a classifier pass its labels as y."
+            f"change asks about the output of a regression model, or of one with link='identity', "
+            f"got link={trees.link!r}; for a classifier pass its labels as y."
         )
-    output = outputs.output(outputs.X)
+    output = outputs.seen(outputs.output(outputs.X))
     value = output if y is None else np.asarray(y, dtype=np.float64)
     if value.shape != output.shape or not np.isfinite(value).all():
         raise ValueError(
@@ -168,8 +169,8 @@ def _distance_to_change(
             f"{value.shape}."
         )
     low, high = value - change, value + change
-    reach = threat.reach(trees.n_features, trees.feature_names).without_radius()
-    found = ensemble.leaving(outputs, low, high, norm, reach, effort)
+    reach = threat.reach(trees.n_features, trees.feature_names).measured().without_radius()
+    found = ensemble.leaving(outputs, *outputs.margins_between(low, high), norm, reach, effort)
     off = (output < low) | (output > high)
     status = np.where(
         off, "misclassified", np.where(found.lower == found.upper, "exact", "unknown")

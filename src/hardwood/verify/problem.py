@@ -10,9 +10,15 @@ import numpy.typing as npt
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodError, UnsupportedModelError
-from hardwood.model.load import load_model
+from hardwood.model.decision import last_float
+from hardwood.model.load import open_model
 from hardwood.model.trees import Trees
 from hardwood.threat import Reach, Threat
+
+_BLOCK = 16_384  # rows that the model predicts at once
+
+
+Labels = Callable[[FloatArray], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class Outputs:
     @classmethod
     def of(cls, model: Any, X: Any, n_jobs: int | None) -> "Outputs":
         """Load the model and check its rows."""
-        trees = load_model(model)
+        trees, _ = open_model(model, like=X)
         if trees.n_outputs != 1:
             raise ValueError(
                 f"The model has {trees.n_outputs} outputs, one a class; this is about models with "
@@ -37,34 +43,52 @@ class Outputs:
                 f"The outputs of splits on categories cannot be bounded; this model has some on "
                 f"the features {trees.categorical_features.tolist()}."
             )
-        table = _check.rows(X, trees.n_features, trees.feature_names)
-        return cls(trees, table, _check.thread_count(n_jobs))
+        return cls(trees, trees.rows(X), _check.thread_count(n_jobs))
 
     def output(self, X: FloatArray) -> FloatArray:
-        """The only output of every row, in the model's own precision."""
+        """The margin of every row, in the model's own precision."""
         return self.trees.margin(X, n_jobs=self.n_threads)[:, 0]
+
+    def seen(self, margin: FloatArray) -> FloatArray:
+        """What users see: the prediction of a regression, else the margin itself."""
+        if self.trees.task != "regression":
+            return margin
+        return self.trees.means(margin[:, None])[:, 0]
+
+    def margins_between(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first and the last margin of each row whose prediction lies between two numbers."""
+        dtype = self.trees.value.dtype
+        before = last_float(lambda m: self.seen(m) < low, dtype, low.shape)
+        last = last_float(lambda m: self.seen(m) <= high, dtype, high.shape)
+        first = np.nextafter(before.astype(dtype), dtype.type(np.inf)).astype(np.float64)
+        # No sum of leaves gets beyond the finite floats, and no bound needs to.
+        most = float(np.finfo(dtype).max)
+        return np.where(before == -np.inf, -np.inf, first), np.where(last >= most, np.inf, last)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Checked rows and labels of a model."""
+    """Checked rows and labels of a model; `source` says what a foreign model itself decides."""
 
     trees: Trees
     X: FloatArray
     y: IntArray
     n_threads: int
+    source: Labels | None = None
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, n_jobs: int | None) -> "Problem":
         """Load the model and check its rows and labels."""
-        trees = load_model(model)
+        trees, witness = open_model(model, like=X)
+        trees.need_labels()
         table = trees.rows(X)
         label = _check.labels(y, trees.classes, trees.n_classes, len(table))
-        return cls(trees, table, label, _check.thread_count(n_jobs))
+        source = None if witness is None else witness.label
+        return cls(trees, table, label, _check.thread_count(n_jobs), source)
 
     def reach(self, threat: Threat) -> Reach:
         """Spell the threat out for the model's features; it changes no category."""
-        reach = threat.reach(self.trees.n_features, self.trees.feature_names)
+        reach = threat.reach(self.trees.n_features, self.trees.feature_names).measured()
         by_feature = isinstance(threat.eps, Mapping | list)
         for feature in self.trees.categorical_features if by_feature else ():
             if reach.limits[feature, :2].any():
@@ -76,13 +100,20 @@ class Problem:
                 )
         return reach
 
+    def some(self, rows: npt.NDArray[np.intp]) -> "Problem":
+        """The same model and some of the rows."""
+        return replace(self, X=self.X[rows], y=self.y[rows])
+
     def by_category(
-        self, answer: Callable[["Problem"], tuple[npt.NDArray[Any], ...]]
+        self,
+        answer: Callable[["Problem"], tuple[npt.NDArray[Any], ...]],
+        leave_open: Callable[["Problem"], tuple[npt.NDArray[Any], ...] | None],
     ) -> tuple[npt.NDArray[Any], ...]:
         """Ask for rows of the same categories at a time, which decide all splits on these.
 
         No threat changes a category, so such a split is like one of a missing value: its side is
-        known. `answer` gives distances, examples and what else it likes, row by row.
+        known. `answer` gives distances, examples and what else it likes, row by row; `leave_open`
+        gives the same for rows that are not to be asked about, else None.
         """
         features = self.trees.categorical_features
         if len(features) == 0:
@@ -92,11 +123,14 @@ class Problem:
         order, answers = [], []
         for g in range(group.max() + 1):
             rows = np.flatnonzero(group.ravel() == g)
-            X = self.X[rows]
-            trees = _decided(self.trees, X[0], features)
-            X[:, features] = np.nan
             order.append(rows)
-            answers.append(answer(replace(self, trees=trees, X=X, y=self.y[rows])))
+            part = replace(self.some(rows), source=None)
+            left_open = leave_open(part)
+            if left_open is None:
+                trees = _decided(self.trees, part.X[0], features)
+                part.X[:, features] = np.nan
+                left_open = answer(replace(part, trees=trees))
+            answers.append(left_open)
         back = np.argsort(np.concatenate(order))
         distance, X_adv, *more = (np.concatenate(part)[back] for part in zip(*answers, strict=True))
         found = np.isfinite(distance)
@@ -106,23 +140,28 @@ class Problem:
 
     def misclassified(self) -> npt.NDArray[np.bool_]:
         """Rows that are wrong before anybody attacks."""
-        wrong: npt.NDArray[np.bool_] = (
-            self.trees.predict_class(self.X, n_jobs=self.n_threads) != self.y
-        )
+        wrong: npt.NDArray[np.bool_] = self._labels(self.X) != self.y
         return wrong
 
     def replay(self, X_adv: FloatArray, found: npt.NDArray[np.bool_]) -> None:
         """Send every example through the model's own prediction; all must change the label."""
         if not found.any():
             return
-        label = self.trees.predict_class(X_adv[found], n_jobs=self.n_threads)
-        fails = label == self.y[found]
+        fails = self._labels(X_adv[found]) == self.y[found]
         if fails.any():
             row = np.flatnonzero(found)[np.argmax(fails)]
             raise HardwoodError(
                 f"The example found for row {row} does not change the label when replayed; "
                 f"this is a bug in hardwood, please report it with the model and the row."
             )
+
+    def _labels(self, X: FloatArray) -> npt.NDArray[np.int64]:
+        # Block by block: in between, Ctrl-C is heard.
+        blocks = [
+            self.trees.predict_class(X[begin : begin + _BLOCK], n_jobs=self.n_threads)
+            for begin in range(0, len(X), _BLOCK)
+        ]
+        return np.concatenate(blocks)
 
 
 def _decided(trees: Trees, x: FloatArray, features: npt.NDArray[np.int64]) -> Trees:
@@ -131,4 +170,4 @@ def _decided(trees: Trees, x: FloatArray, features: npt.NDArray[np.int64]) -> Tr
     decided = np.isin(trees.feature, features)
     state = trees.__getstate__()
     state["missing_left"] = np.where(decided, side, trees.missing_left)
-    return Trees(**{**state, "category_start": None, "category": None})
+    return Trees(**{**state, "category_start": None, "category": None, "takes_missing": True})

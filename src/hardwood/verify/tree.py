@@ -1,37 +1,51 @@
 """The truth about one tree: the nearest leaf of another label."""
 
+from typing import Any
+
 import numpy as np
 
 from hardwood import _core
-from hardwood._check import FloatArray
 from hardwood.threat import Norm, Reach
+from hardwood.verify.effort import Effort, Found, Tell, watched
 from hardwood.verify.problem import Problem
 
-_NORM = {"inf": "inf", 1: "one", 2: "two", 0: "zero"}
+NORM_NAMES = {"inf": "inf", 1: "one", 2: "two", 0: "zero"}  # as the core calls them
 
 
-def nearest(problem: Problem, norm: Norm, reach: Reach) -> tuple[FloatArray, FloatArray]:
+def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
     """Distance to the nearest point of another label within reach, and that point.
 
-    Infinity and a row of NaN where there is none.
+    Infinity and a row of NaN where there is none. Only rows whose turn never comes are open.
     """
-    distance, X_adv = problem.by_category(lambda part: _nearest(part, norm, reach))
-    return distance, X_adv
+
+    def part(one: Problem, tell: Tell) -> Found:
+        return _nearest(one, norm, reach, effort, tell)
+
+    return effort.ask(problem, part)
 
 
-def _nearest(problem: Problem, norm: Norm, reach: Reach) -> tuple[FloatArray, FloatArray]:
-    distance, X_adv = _core.nearest_in_tree(
-        problem.trees._core,
-        problem.X,
-        problem.y,
-        norm=getattr(_core.Norm, _NORM[norm]),
-        radius=reach.radius,
-        reach=reach.limits,
-        down_scale=reach.down_scale,
-        up_scale=reach.up_scale,
-        n_threads=problem.n_threads,
-    )
-    X_adv = np.asarray(X_adv)
-    distance = np.asarray(distance)
+def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
+    def search(watch: _core.Watch) -> Any:
+        return _core.nearest_in_tree(
+            problem.trees._core,
+            problem.X,
+            problem.y,
+            norm=getattr(_core.Norm, NORM_NAMES[norm]),
+            radius=reach.radius,
+            reach=reach.limits,
+            down_scale=reach.down_scale,
+            up_scale=reach.up_scale,
+            n_threads=problem.n_threads,
+            watch=watch,
+        )
+
+    distance, X_adv, answered = map(np.asarray, watched(search, effort, tell))
     problem.replay(X_adv, np.isfinite(distance))
-    return distance, X_adv
+    answered = answered.astype(bool)
+    return Found(
+        lower=np.where(answered, distance, 0.0),
+        upper=distance,
+        reason=np.where(answered, "", effort.why).astype("<U50"),
+        X_adv=X_adv,
+        seconds=np.full(len(distance), np.nan),
+    )

@@ -11,8 +11,8 @@ from hardwood.ensemble.loss import (
     Quantile,
     Softmax,
     SquaredError,
-    inverse_link,
 )
+from hardwood.model.decision import means
 
 RNG = np.random.default_rng(0)
 LABELS = {
@@ -64,7 +64,7 @@ def test_extreme_margins_stay_finite():
     gradient, hessian = BinaryLogistic().derivatives(y, margin)
     assert np.isfinite(gradient).all()
     assert np.all((hessian > 0) & np.isfinite(hessian))
-    probability = inverse_link("logistic", margin.astype(np.float64))
+    probability = means(margin.astype(np.float64), "logistic", np.float64)
     assert np.array_equal(probability[[0, 2, 4], 0], [0, 0.5, 1])
     gradient, hessian = Softmax(2).derivatives(y, np.hstack([margin, -margin]))
     assert np.isfinite(gradient).all()

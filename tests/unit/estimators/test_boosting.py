@@ -10,32 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardwood as hw
+from boosted import classifier, make_data, regressor, same_model
 
 METHODS = ["hist", "exact"]
-
-
-def make_data(n=300, n_classes=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 4))
-    signal = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=n)
-    y = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
-    return X, y
-
-
-def classifier(**params):
-    return hw.RobustGradientBoostingClassifier(
-        **{"eps": 0.02, "n_estimators": 8, "max_depth": 3, **params}
-    )
-
-
-def regressor(**params):
-    return hw.RobustGradientBoostingRegressor(
-        **{"eps": 0.02, "n_estimators": 8, "max_depth": 3, **params}
-    )
-
-
-def same_model(a, b):
-    return pickle.dumps(a.trees_) == pickle.dumps(b.trees_)
 
 
 @parametrize_with_checks(
@@ -67,7 +44,8 @@ def test_margins_of_training_are_those_of_the_model(method, n_classes, monkeypat
 
     real = boosting.boost
     monkeypatch.setattr(boosting, "boost", boost)
-    model = classifier(method=method, subsample=0.7, colsample_bytree=0.6).fit(X, y)
+    params = {"inner": "exact", "subsample": 0.7, "colsample_bytree": 0.6}
+    model = classifier(method=method, **params).fit(X, y)
     assert np.array_equal(margins[0], model.trees_.margin(X))
 
 
@@ -135,19 +113,20 @@ def test_stages_and_models_cut_after_some_rounds(n_classes):
 @pytest.mark.parametrize("method", METHODS)
 def test_custom_losses_equal_the_built_in_ones(method):
     X, y = make_data()
+    params = {"method": method, "inner": "exact"}
 
     def logistic(y, margin):
         p = 1 / (np.exp(-margin) + np.float32(1))
         return p - y, p * (1 - p)
 
-    builtin = classifier(method=method, base_score=0.5).fit(X, y)
-    custom = classifier(method=method, loss=logistic).fit(X, y)
+    builtin = classifier(**params, base_score=0.5).fit(X, y)
+    custom = classifier(**params, loss=logistic).fit(X, y)
     # The exponentials of numpy and of the core differ in the last place.
     assert np.array_equal(builtin.trees_.feature, custom.trees_.feature)
     assert np.array_equal(builtin.trees_.threshold, custom.trees_.threshold, equal_nan=True)
     np.testing.assert_allclose(builtin.trees_.value, custom.trees_.value, rtol=1e-4, atol=1e-6)
-    builtin = regressor(method=method, base_score=0).fit(X, X[:, 0])
-    custom = regressor(method=method, loss=lambda y, m: (m - y, np.ones_like(m))).fit(X, X[:, 0])
+    builtin = regressor(**params, base_score=0).fit(X, X[:, 0])
+    custom = regressor(**params, loss=lambda y, m: (m - y, np.ones_like(m))).fit(X, X[:, 0])
     assert same_model(builtin, custom)
 
 
@@ -244,7 +223,7 @@ def test_early_stopping_keeps_the_best_round():
     for scoring in (None, "roc_auc", "accuracy"):
         model = classifier(scoring=scoring, random_state=0, **params).fit(X, noisy)
         history = model.evals_result_["validation"]
-        scores = history["score"] if scoring else -np.array(history["loss"])
+        scores = history["score"] if scoring else -np.array(history["certified_loss"])
         assert model.n_estimators_ == int(np.argmax(scores)) + 1
         assert len(scores) == model.n_estimators_ + 5
         assert model.trees_.n_trees == model.n_estimators_
@@ -368,6 +347,36 @@ def test_a_threat_that_leaves_no_split_is_said():
     assert np.allclose(model.predict_proba(X)[:, 1], y.mean())
 
 
+@pytest.mark.parametrize("eps", [0, 0.02, 5])
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (
+            {"min_child_weight": 200},
+            r"allowed by min_child_weight=200, .*needs that much of the sum of hessians, and all "
+            r"rows together have 75\.",
+        ),
+        ({"min_samples_leaf": 151}, r"allowed by min_samples_leaf=151, .*use smaller values\."),
+        ({"min_split_gain": 1e6}, r"allowed by min_split_gain=1e\+06, .*use smaller values\."),
+        (
+            {"min_samples_leaf": 151, "min_split_gain": 1e6},
+            r"allowed by min_samples_leaf=151, min_split_gain=1e\+06, with or without a threat",
+        ),
+    ],
+)
+def test_a_parameter_that_allows_no_split_is_named(eps, params, words):
+    X, y = make_data()
+    with pytest.warns(hw.HardwoodWarning, match=words) as seen:
+        classifier(eps=eps, **{"min_child_weight": 0, **params}).fit(X, y)
+    assert [warning.filename for warning in seen] == [__file__]
+
+
+def test_nothing_to_learn_is_no_reason_to_warn():
+    X, y = make_data()
+    assert regressor(eps=0.1).fit(X, np.ones(len(X))).trees_.n_leaves == 8
+    assert classifier(eps=0.1).fit(np.ones_like(X), y).trees_.n_leaves == 8
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -391,17 +400,18 @@ def test_words_for_what_cannot_be_trained():
     with pytest.raises(ValueError, match=r"y_val cannot be used: y contains -1, but loss"):
         regressor(loss="poisson").fit(X, y, X_val=X[:2], y_val=[1, -1])
     with pytest.raises(ValueError, match=r"hessian of 0; it must be positive"):
-        regressor(loss=lambda y, m: (m - y, np.zeros_like(m))).fit(X, y)
+        regressor(inner="exact", loss=lambda y, m: (m - y, np.zeros_like(m))).fit(X, y)
     with pytest.raises(
         ValueError, match=r"value too large for dtype\('float32'\): y\[3\] = 1e\+39"
     ):
         regressor().fit(X, np.where(np.arange(len(y)) == 3, 1e39, y))
+    derivatives = {"inner": "exact", "loss": lambda y, m: (m - y, np.ones_like(m))}
     with pytest.raises(ValueError, match=r"early_stopping cannot look at a custom loss"):
-        regressor(loss=lambda y, m: (m - y, np.ones_like(m)), early_stopping=True).fit(X, y)
+        regressor(early_stopping=True, **derivatives).fit(X, y)
     with pytest.raises(ValueError, match=r"cannot hold out validation_fraction=0.1 of 3 rows"):
         classifier(early_stopping=True).fit(X[:3], [0, 1, 1])
     with pytest.raises(ValueError, match=r"dtype\('float32'\) can hold, got 1e-60"):
-        classifier().fit(X, y, np.full(len(y), 1e-60))
+        classifier().fit(X, y, np.where(np.arange(len(y)) == 3, 1e-60, 0.5))
     with pytest.raises(TypeError, match=r"eta"):
         hw.RobustGradientBoostingClassifier(eta=0.3)
 

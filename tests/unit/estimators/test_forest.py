@@ -10,6 +10,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hardwood as hw
 
 CRITERIA = ("entropy", "gini", "newton")
+WAYS = [
+    {"criterion": criterion, "method": method}
+    for criterion in ("entropy", "gini")
+    for method in ("exact", "hist")
+] + [{"criterion": "newton"}]
 
 
 def forest(**parameters):
@@ -26,16 +31,14 @@ def breast_cancer():
 # scikit-learn exempts its own bootstrapped forests from the equivalence of weights and repeated
 # rows: a draw of 2 n rows is another draw than one of n rows. Without a draw it holds for ours.
 @pytest.mark.filterwarnings("ignore::hardwood.HardwoodWarning")
-@parametrize_with_checks(
-    [forest(bootstrap=False, max_features=None, criterion=criterion) for criterion in CRITERIA]
-)
+@parametrize_with_checks([forest(bootstrap=False, max_features=None, **way) for way in WAYS])
 def test_scikit_learn_checks_without_draws(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore::hardwood.HardwoodWarning")
 @parametrize_with_checks(
-    [forest(criterion=criterion) for criterion in CRITERIA],
+    [forest(**way) for way in WAYS],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": "bootstrap, as scikit-learn's own forests",
     },
@@ -44,23 +47,22 @@ def test_scikit_learn_checks_with_bootstrap(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_same_bytes_for_any_number_of_threads(criterion, n_classes):
+def test_same_bytes_for_any_number_of_threads(way, n_classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < n_classes], y[y < n_classes]
-    one, two, seven = (forest(criterion=criterion, n_jobs=n).fit(X, y).trees_ for n in (1, 2, 7))
+    one, two, seven = (forest(**way, n_jobs=n).fit(X, y).trees_ for n in (1, 2, 7))
     for other in (two, seven):
         for name in ("feature", "threshold", "left", "right", "missing_left", "value", "gain"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-@pytest.mark.parametrize("criterion", ["entropy", "gini"])
-def test_a_forest_of_one_undrawn_tree_is_the_tree(breast_cancer, criterion):
+@pytest.mark.parametrize("way", WAYS[:-1])
+def test_a_forest_of_one_undrawn_tree_is_the_tree(breast_cancer, way):
     X, y = breast_cancer
-    alone = {"bootstrap": False, "max_features": None, "n_estimators": 1, "criterion": criterion}
-    tree = hw.RobustDecisionTreeClassifier(eps=0.05, max_depth=5, criterion=criterion).fit(X, y)
-    one = forest(**alone).fit(X, y)
+    tree = hw.RobustDecisionTreeClassifier(eps=0.05, max_depth=5, **way).fit(X, y)
+    one = forest(bootstrap=False, max_features=None, n_estimators=1, **way).fit(X, y)
     np.testing.assert_array_equal(one.trees_.threshold, tree.trees_.threshold)
     np.testing.assert_array_equal(one.trees_.value, tree.trees_.value)
 
@@ -69,7 +71,7 @@ def test_a_newton_forest_of_one_undrawn_tree_is_a_round_of_boosting(breast_cance
     X, y = breast_cancer
     alone = {"bootstrap": False, "max_features": None, "n_estimators": 1, "criterion": "newton"}
     boosted = hw.RobustGradientBoostingClassifier(
-        eps=0.05, max_depth=5, n_estimators=1, learning_rate=1.0
+        eps=0.05, max_depth=5, n_estimators=1, learning_rate=1.0, inner="exact"
     ).fit(X, y)
     one = forest(**alone).fit(X, y)
     np.testing.assert_array_equal(one.trees_.threshold, boosted.trees_.threshold)
@@ -85,20 +87,21 @@ def test_the_forest_is_the_mean_of_its_trees(breast_cancer):
     assert not np.array_equal(shares[0], shares[1])
 
 
+@pytest.mark.parametrize("method", ["exact", "hist"])
 @pytest.mark.parametrize("bootstrap", [True, False])
-def test_every_tree_sees_the_rows_drawn_for_it(breast_cancer, bootstrap):
+def test_every_tree_sees_the_rows_drawn_for_it(breast_cancer, bootstrap, method):
     X, y = breast_cancer
-    model = forest(max_samples=0.5, bootstrap=bootstrap).fit(X, y)
+    model = forest(max_samples=0.5, bootstrap=bootstrap, method=method).fit(X, y)
     roots = model.trees_.tree_start[:-1]
     np.testing.assert_array_equal(model.trees_.cover[roots], np.ceil(len(y) / 2))
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_out_of_bag_rows_are_judged_by_trees_that_did_not_see_them(breast_cancer, criterion):
+@pytest.mark.parametrize("way", WAYS)
+def test_out_of_bag_rows_are_judged_by_trees_that_did_not_see_them(breast_cancer, way):
     X, y = breast_cancer
     # Labels without meaning: trees that saw a row know it, the others can only guess.
     noise = np.random.default_rng(0).integers(2, size=len(y))
-    parameters = {"criterion": criterion, "eps": 0, "max_depth": None, "min_child_weight": 0}
+    parameters = {**way, "eps": 0, "max_depth": None, "min_child_weight": 0}
     model = forest(**parameters, n_estimators=30, oob_score=True).fit(X, noise)
     assert model.score(X, noise) > 0.9
     assert 0.4 < model.oob_score_ < 0.6
@@ -117,13 +120,13 @@ def test_more_rows_than_there_are_cannot_be_drawn(breast_cancer):
         forest(max_samples=600).fit(*breast_cancer)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_monotone_in_every_tree_and_in_the_forest(breast_cancer, criterion):
+@pytest.mark.parametrize("way", WAYS)
+def test_monotone_in_every_tree_and_in_the_forest(breast_cancer, way):
     X, y = breast_cancer
     large = (7, 20, 27)  # features that tell the classes apart, the second class being small there
     sign = np.zeros(X.shape[1], dtype=int)
     sign[list(large)] = -1
-    model = forest(criterion=criterion, monotonic_cst=sign, max_features=0.5).fit(X, y)
+    model = forest(**way, monotonic_cst=sign, max_features=0.5).fit(X, y)
     steps = []
     for feature in large:
         rising = np.repeat(X[:50], 21, axis=0)
@@ -147,3 +150,60 @@ def test_seeds_decide_the_draw(breast_cancer):
     other = forest(random_state=1).fit(X, y)
     np.testing.assert_array_equal(first.trees_.threshold, again.trees_.threshold)
     assert not np.array_equal(first.predict_proba(X), other.predict_proba(X))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_constant_forest_says_why(breast_cancer, criterion):
+    X, y = breast_cancer
+    with pytest.warns(hw.HardwoodWarning, match=r"No split survives the threat") as seen:
+        forest(criterion=criterion, eps=2).fit(X, y)
+    assert [warning.filename for warning in seen] == [__file__]
+    for eps in (0, 2):
+        with pytest.warns(hw.HardwoodWarning, match=r"No split is allowed by min_samples_leaf=300"):
+            forest(criterion=criterion, eps=eps, min_samples_leaf=300).fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["exact", "hist"])
+def test_the_papers_inner_rule_counts_drawn_rows(breast_cancer, method):
+    X, y = breast_cancer
+    model = forest(inner="paper", method=method, n_estimators=3).fit(X, y)  # some drawn twice
+    assert model.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_features_are_drawn_for_every_node(way):
+    # One column decides half of the labels, the next the others, and sixty decide nothing: a tree
+    # that draws seven columns once rarely has either, and a forest of such trees learns nothing.
+    rng = np.random.default_rng(0)
+    X = (rng.random((3000, 62)) < 0.5).astype(float)
+    y = np.where(X[:, 0] == 1, 1, X[:, 1]).astype(int)
+    y = np.where(rng.random(3000) < 0.1, 1 - y, y)
+    model = forest(**way, n_estimators=40, max_depth=8, eps=0.1).fit(X[:2000], y[:2000])
+    assert model.score(X[2000:], y[2000:]) > y[2000:].mean() + 0.1
+    trees = model.trees_
+    used = [
+        set(trees.feature[begin:end]) - {-1}
+        for begin, end in zip(trees.tree_start[:-1], trees.tree_start[1:], strict=True)
+    ]
+    assert np.mean([len(features) for features in used]) > 15  # more than one draw of seven
+
+
+def test_large_tables_are_grown_on_histograms():
+    rng = np.random.default_rng(0)
+    X = rng.random((5000, 3))
+    y = (X[:, 0] + X[:, 1] > 1).astype(int)
+
+    def trees(n_rows, method):
+        model = forest(method=method, n_estimators=2).fit(X[:n_rows], y[:n_rows])
+        return model.trees_.threshold
+
+    for n_rows, method in ((5000, "hist"), (4999, "exact")):
+        np.testing.assert_array_equal(trees(n_rows, "auto"), trees(n_rows, method))
+    assert not np.array_equal(trees(5000, "hist"), trees(5000, "exact"))
+
+
+def test_what_a_method_cannot_do_is_refused(breast_cancer):
+    with pytest.raises(ValueError, match='candidates="intervals" are thresholds of method="exact"'):
+        forest(method="hist", candidates="intervals").fit(*breast_cancer)
+    with pytest.raises(ValueError, match='criterion="newton" grows on histograms; use method='):
+        forest(method="exact", criterion="newton").fit(*breast_cancer)

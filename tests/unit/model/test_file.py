@@ -161,7 +161,7 @@ CHANGES = {
     "no learner": (lambda d, le, m, t: d.pop("learner"), "cannot read"),
     "note cut": (edit(("learner", "attributes", "hardwood"), '{"a'), "is not JSON"),
     "note type": (edit(("learner", "attributes", "hardwood"), "[]"), "must be dict, got list"),
-    "newer": (edit_note("format", 3), "has format 3, this hardwood reads up to 2"),
+    "newer": (edit_note("format", 4), "has format 4, this hardwood reads up to 3"),
     "note link": (edit_note("link", "odd"), "link must be one of"),
     "note base": (edit_note("base", [5.0]), "is not the base"),
     "note base type": (edit_note("base", ["5"]), "must hold numbers"),

@@ -138,6 +138,12 @@ def test_the_core_refuses_thresholds_that_float32_cannot_hold(text):
             sum_float32=False,
             category_start=np.empty(0, np.int64),
             category=np.empty(0, np.int32),
+            link=_core.Link.identity,
+            divisor=1.0,
+            slope=1.0,
+            cut=0.0,
+            of_means=False,
+            tie=0.0,
         )
 
 
@@ -167,7 +173,7 @@ def test_says_what_it_is():
     trees = hw.Trees(**GOOD, classes=["elm", "oak"], link="logistic")
     assert repr(trees) == (
         "Trees(n_trees=2, n_leaves=4, n_features=2, n_outputs=1, x_dtype='float64', "
-        "link='logistic')"
+        "link='logistic', task='classification')"
     )
     assert (trees.n_nodes, trees.n_classes) == (6, 2)
     np.testing.assert_array_equal(trees.predict([[0, 0], [0, 1]]), ["oak", "oak"])

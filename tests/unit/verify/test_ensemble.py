@@ -129,3 +129,28 @@ def test_words_about_methods_and_grids(forest):
         hw.certified_accuracy(model, X, y, [0.1, -0.5])
     with pytest.raises(ValueError, match=r"eps must be a list of numbers, got shape \(\)"):
         hw.certified_accuracy(model, X, y, 0.1)
+
+
+def test_certify_breaks_a_row_at_its_distance_and_not_below(forest):
+    model, X, y = forest
+    # Away from zero, where x +- eps is rounded more coarsely than eps.
+    X, same = X[:25] + 3, y[:25]
+    by_rounding = 0
+    for source in (model.estimators_[0], model):
+        trees = hw.load_model(source).__getstate__()
+        trees["threshold"] = trees["threshold"].astype(np.float64) + 3
+        shifted = hw.Trees(**trees)
+        result = hw.minimal_distance(shifted, X, same)
+        assert np.isfinite(result.upper).all()
+        for i in np.flatnonzero(result.status == "exact"):
+            upper = result.upper[i]
+
+            def status(eps, trees=shifted, i=i):
+                return hw.certify(trees, X[i : i + 1], same[i : i + 1], eps).status[0]
+
+            assert status(upper) == "broken"
+            rounding = 2 * np.spacing(np.abs(X[i]).max() + upper)
+            assert upper > rounding
+            assert status(upper - 1.01 * rounding) == "certified"
+            by_rounding += status(np.nextafter(upper, 0)) == "broken"
+    assert by_rounding > 0  # so no more than this can be said

@@ -1,6 +1,7 @@
 """The one door for models: anything with trees in, `Trees` out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,18 @@ import numpy as np
 
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import file
-from hardwood.model.load import catboost, gate, lightgbm, onnx, pipeline, sklearn, xgboost
+from hardwood.model.decision import Task
+from hardwood.model.load import (
+    catboost,
+    gate,
+    lightgbm,
+    onnx,
+    pipeline,
+    sklearn,
+    xgboost,
+    xgboost_dump,
+)
+from hardwood.model.load.xgboost_dump import Unsaid
 from hardwood.model.trees import Trees
 
 _Loader = tuple[Callable[[Any], bool], Callable[[Any], tuple[Trees, gate.Witness]]]
@@ -21,7 +33,15 @@ _LOADERS: tuple[_Loader, ...] = (
 )
 
 
-def load_model(source: Any, X: Any = None) -> Trees:
+def load_model(
+    source: Any,
+    X: Any = None,
+    *,
+    n_classes: int | None = None,
+    base_score: float | None = None,
+    task: Task | None = None,
+    n_features: int | None = None,
+) -> Trees:
     """Turn a tree model into `Trees`.
 
     Parameters
@@ -43,15 +63,26 @@ def load_model(source: Any, X: Any = None) -> Trees:
           ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``): the trees take rows as they are
           before scaling, as doubles, and so do threats.
 
-        A model with early stopping is cut where its own predict cuts it.
+        A model with early stopping is cut where its own predict cuts it. Also XGBoost's JSON
+        *dump* (``Booster.dump_model(..., dump_format="json")``), which holds the trees alone.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows of yours on which a model object must agree with what was read, beside those that
         loading tries anyway. A file has nobody to ask.
+    n_classes : int or None, default=None
+        For a dump: the number of classes; None means two, or a regression.
+    base_score : float or None, default=None
+        For a dump: XGBoost's base score, for two classes a probability; None means 0.5.
+    task : {"classification", "regression", "raw"} or None, default=None
+        For a dump: what the sum of its trees means; None means a classification.
+    n_features : int or None, default=None
+        For a dump: the number of columns; None means those of `X`, or as many as the trees use.
 
     Returns
     -------
     Trees
-        The same model: the same leaf for every row, rows on thresholds included.
+        The same model: the same leaf for every row, rows on thresholds included, and the same
+        labels, probabilities or predictions. ``metadata["checked_against_source"]`` is False for a
+        dump, which nobody can vouch for.
 
     Examples
     --------
@@ -60,19 +91,33 @@ def load_model(source: Any, X: Any = None) -> Trees:
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    >>> hw.load_model(tree)
-    Trees(n_trees=1, n_leaves=3, n_features=4, n_outputs=3, x_dtype='float32', link='share')
+    >>> trees = hw.load_model(tree)
+    >>> trees.n_leaves, trees.link, trees.task
+    (3, 'share', 'classification')
     """
-    return open_model(source, X)[0]
+    return open_model(source, X, Unsaid(n_classes, base_score, task, n_features))[0]
 
 
-def open_model(source: Any, X: Any = None) -> tuple[Trees, gate.Witness | None]:
-    """As `load_model`, with whom to ask what a foreign model itself says of rows."""
+def open_model(
+    source: Any, X: Any = None, unsaid: Unsaid | None = None, *, like: Any = None
+) -> tuple[Trees, gate.Witness | None]:
+    """As `load_model`, with whom to ask what a foreign model itself says of rows.
+
+    `like` is a table that will be asked about: a dump does not know how many columns there are.
+    """
     if isinstance(source, str | Path):
         data = file.read(source)
+        if xgboost_dump.speaks_bytes(data):
+            unsaid = unsaid or Unsaid()
+            shape = np.shape(like if X is None else X)
+            if unsaid.n_features is None and len(shape) == 2:
+                unsaid = replace(unsaid, n_features=shape[1])
+            return load_bytes(data, repr(str(source)), unsaid), None
         if not onnx.speaks_bytes(data):
+            _refuse_unsaid(unsaid)
             return load_bytes(data, repr(str(source))), None
         source = data  # an ONNX file can be asked itself
+    _refuse_unsaid(unsaid)
     own = _own(source)
     if own is not None:
         return own, None
@@ -113,9 +158,20 @@ def _own(source: Any) -> Trees | None:
     return None
 
 
-def load_bytes(data: bytes, name: str = "the file") -> Trees:
+def _refuse_unsaid(unsaid: Unsaid | None) -> None:
+    if unsaid:
+        raise ValueError(
+            f"n_classes={unsaid.n_classes}, base_score={unsaid.base_score}, task={unsaid.task!r} "
+            f"and n_features={unsaid.n_features} are for XGBoost's JSON dumps; every other model "
+            f"says them itself. Leave them out."
+        )
+
+
+def load_bytes(data: bytes, name: str = "the file", unsaid: Unsaid | None = None) -> Trees:
     """Read the bytes of a model file; nobody vouches for them."""
     with np.errstate(all="ignore"):  # hostile numbers overflow; the core checks the results
+        if xgboost_dump.speaks_bytes(data):
+            return xgboost_dump.load_bytes(data, unsaid or Unsaid())
         if onnx.speaks_bytes(data):
             return onnx.load_bytes(data)
         if lightgbm.speaks_text(data):

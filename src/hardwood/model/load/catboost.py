@@ -1,18 +1,34 @@
 """CatBoost: models and their JSON export, with numeric splits."""
 
 import json
+import math
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
-from hardwood.model.load.gate import Witness
-from hardwood.model.trees import LEAF, Link, Trees
+from hardwood.model.decision import Link, Task
+from hardwood.model.load.gate import Witness, positions
+from hardwood.model.trees import LEAF, Trees
 
 _MAX_DEPTH = 24  # of symmetric trees, which name every leaf; CatBoost itself allows 16
+
+# What a loss says of the model: its task and its link.
+_LOSSES: tuple[tuple[tuple[str, ...], Task, Link], ...] = (
+    (("Logloss", "CrossEntropy", "Focal"), "classification", "logistic"),
+    (("MultiClass",), "classification", "softmax"),
+    (("MultiClassOneVsAll",), "classification", "one_vs_rest"),
+    (("RMSE", "MAE", "Quantile", "LogLinQuantile", "Expectile"), "regression", "identity"),
+    (("Huber", "LogCosh", "Lq", "MAPE", "SurvivalAft"), "regression", "identity"),
+    (("Poisson", "Tweedie"), "regression", "exp"),
+    (("QueryRMSE", "QuerySoftMax", "QueryCrossEntropy", "PairLogit"), "raw", "identity"),
+    (("PairLogitPairwise", "YetiRank", "YetiRankPairwise"), "raw", "identity"),
+    (("StochasticFilter", "StochasticRank", "LambdaMart"), "raw", "identity"),
+)
 
 
 def speaks(source: Any) -> bool:
@@ -36,19 +52,40 @@ def load(source: Any) -> tuple[Trees, Witness]:
         source.save_model(str(Path(folder) / "m.json"), format="json")
         document = json.loads((Path(folder) / "m.json").read_bytes())
     classes = getattr(source, "classes_", None)
-    trees = load_document(document, classes if classes is not None and len(classes) else None)
+    trees = load_document(document, name, None if classes is None or not len(classes) else classes)
 
     def margin(X: FloatArray) -> FloatArray:
-        given = source.predict(X, prediction_type="RawFormulaVal", thread_count=1)
+        what = {} if name == "CatBoostRanker" else {"prediction_type": "RawFormulaVal"}
+        given = source.predict(X, thread_count=1, **what)
         return np.asarray(given, dtype=np.float64).reshape(len(X), -1)
+
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        given = source.predict(X, prediction_type="Class", thread_count=1)
+        classes = np.arange(trees.n_classes) if trees.classes is None else trees.classes
+        return positions(np.asarray(given).ravel(), classes)
+
+    def predict(X: FloatArray) -> FloatArray:
+        if trees.link == "identity":
+            return margin(X)
+        kind = "Exponent" if trees.link == "exp" else "Probability"
+        given = np.asarray(source.predict(X, prediction_type=kind, thread_count=1))
+        given = given.astype(np.float64).reshape(len(X), -1)
+        return given[:, 1:] if trees.link == "logistic" else given
 
     missing = all(f.get("has_nans") for f in _columns(document))
     # CatBoost adds the leaves of several trees at once, in an order of its own.
-    return trees, Witness(name, margin, exact=False, missing=missing)
+    return trees, Witness(
+        name,
+        margin,
+        exact=False,
+        missing=missing,
+        label=label if trees.tells_labels else None,
+        predict=predict,
+    )
 
 
-def load_document(document: dict[str, Any], classes: Any = None) -> Trees:
-    """Read a document; `classes` are those of the model, which the document names by loss only."""
+def load_document(document: dict[str, Any], wrapper: str = "", classes: Any = None) -> Trees:
+    """Read a document; a wrapper's name tells what its predict makes of the margin."""
     columns = _columns(document)
     scale, base = _scale_and_bias(document)
     nodes = _Nodes(columns, len(base), scale)
@@ -63,15 +100,15 @@ def load_document(document: dict[str, Any], classes: Any = None) -> Trees:
     named = len(names) == n_features and all(
         isinstance(name, str) and name and name != str(f) for f, name in enumerate(names)
     )
-    link: Link = "identity"
-    loss = document.get("model_info")
-    loss = loss.get("params") if isinstance(loss, dict) else None
-    loss = loss.get("loss_function") if isinstance(loss, dict) else None
-    kind = loss.get("type") if isinstance(loss, dict) else None
-    if kind in ("Logloss", "CrossEntropy"):
-        link = "logistic"
-    elif kind == "MultiClass":
-        link = "softmax"
+    info = document.get("model_info")
+    info = info if isinstance(info, dict) else {}
+    task, link = _about(info, len(base))
+    if wrapper == "CatBoost" and link == "exp":
+        link = "identity"  # its predict gives the margin
+    if task != "classification":
+        classes = None
+    elif classes is None:
+        classes = _classes(info)
     return Trees(
         feature=np.array(nodes.feature, dtype=np.int64),
         threshold=np.array(nodes.threshold, dtype=np.float32),
@@ -82,10 +119,57 @@ def load_document(document: dict[str, Any], classes: Any = None) -> Trees:
         tree_start=nodes.tree_start,
         base=base,
         link=link,
+        task=task,
+        cut=_cut(info) if link == "logistic" else None,
+        compare="margin",
         n_features=n_features,
         classes=classes if classes is not None and len(classes) == max(len(base), 2) else None,
         feature_names=names if named else None,
     )
+
+
+def _about(info: dict[str, Any], n_outputs: int) -> tuple[Task, Link]:
+    """Task and link, from the loss; a sum of models names none and gives scores."""
+    loss = info.get("params")
+    loss = loss.get("loss_function") if isinstance(loss, dict) else None
+    kind = loss.get("type") if isinstance(loss, dict) else None
+    if kind is None:
+        return "raw", "identity"
+    for names, task, link in _LOSSES:
+        if kind in names and (n_outputs == 1 or link in ("softmax", "one_vs_rest")):
+            return task, link
+    known = ", ".join(name for names, _, _ in _LOSSES for name in names)
+    raise UnsupportedModelError(
+        f"This CatBoost model has {n_outputs} output(s) and loss_function={str(kind)[:80]!r}, "
+        f"which load_model does not know; it knows {known}."
+    )
+
+
+def _cut(info: dict[str, Any]) -> float:
+    """The margin of the probability threshold, as CatBoost computes it."""
+    given = info.get("binclass_probability_threshold", "0.5")
+    try:
+        threshold = float(given)
+    except (TypeError, ValueError):
+        threshold = math.nan
+    if not 0 <= threshold <= 1:
+        raise ModelFileError(
+            f"binclass_probability_threshold in the CatBoost file must be 0 to 1, got {given!r}."
+        )
+    most = float(np.finfo(np.float64).max)
+    with np.errstate(divide="ignore"):
+        return float(np.clip(-np.log(np.float64(1) / threshold - 1), -most, most))
+
+
+def _classes(info: dict[str, Any]) -> npt.NDArray[Any] | None:
+    """The labels, if the document names them."""
+    names = info.get("class_params")
+    names = names.get("class_names") if isinstance(names, dict) else None
+    if not isinstance(names, list) or not names:
+        return None
+    if not all(isinstance(name, str | int | float) for name in names):
+        raise ModelFileError("class_names in the CatBoost file must be numbers or strings.")
+    return np.array(names)
 
 
 class _Nodes:
@@ -103,7 +187,9 @@ class _Nodes:
 
     def add_symmetric(self, tree: dict[str, Any]) -> None:
         """One split a level; the first split is the lowest bit of a leaf's number."""
-        splits = [self.split(split) for split in _typed("splits", tree.get("splits"), list)]
+        given = tree.get("splits")  # null in a tree of one leaf
+        given = [] if given is None else given
+        splits = [self.split(split) for split in _typed("splits", given, list)]
         if len(splits) > _MAX_DEPTH:
             raise ModelFileError(f"A tree of the CatBoost file has {len(splits)} levels.")
         n_leaves = 2 ** len(splits)

@@ -7,6 +7,7 @@ values, zeros and the ends of the range, and on rows the user brings.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from hardwood.model.trees import LEAF, Trees, take_sets
 
 _WORK = 500_000  # rows x trees that loading may cost
 _LEAST_ROWS, _MOST_ROWS = 256, 4096
+_EDGE_TURNS = 4
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Witness:
     states it. The margins must be equal to the bit unless ``exact`` is False: the source then adds
     in an order or a precision of its own, and only rounding may differ. ``missing`` and
     ``infinite``: whether the source takes such values; ``accepts``: which rows it takes at all.
+    ``label`` is what its users see, as positions of classes, None where it has no labels;
+    ``predict`` the means, (n_samples, n_outputs), None where it does not tell them.
     """
 
     name: str
@@ -38,6 +42,8 @@ class Witness:
     missing: bool = True
     infinite: bool = False
     accepts: Callable[[FloatArray], npt.NDArray[np.bool_]] = lambda X: np.ones(len(X), dtype=bool)
+    label: Callable[[FloatArray], npt.NDArray[np.int64]] | None = None
+    predict: Callable[[FloatArray], FloatArray] | None = None
 
 
 def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
@@ -59,6 +65,77 @@ def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
             f"This {witness.name} was read, but its margin is {there[row].tolist()} at its source "
             f"and {here[row].tolist()} here; {_where(rows, wrong)}"
         )
+    _check_means(trees, witness, rows)
+    _check_labels(trees, witness, np.concatenate([rows, _edge_rows(trees, witness, rows)]))
+
+
+def positions(label: npt.NDArray[Any], classes: Any) -> npt.NDArray[np.int64]:
+    """Where labels lie in `classes`; some sources give them back as text."""
+    known = np.asarray(classes).tolist()
+    place = {one: k for k, one in enumerate(map(str, known))} | {
+        one: k for k, one in enumerate(known)
+    }
+    return np.array([place.get(one, -1) for one in np.ravel(label).tolist()], dtype=np.int64)
+
+
+def _check_means(trees: Trees, witness: Witness, rows: FloatArray) -> None:
+    if witness.predict is None:
+        return
+    here = trees.means(np.asarray(trees._core.margin(rows, n_threads=1)))
+    there = witness.predict(rows)
+    # Exponentials of two libraries differ in their last places, and so do sums in two orders.
+    close = 1e-5 if trees.value.dtype == np.float32 else 1e-9
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(here - there) <= close * (np.abs(there) + 1))
+    wrong = np.any(wrong & ~((here == there) | (np.isnan(here) & np.isnan(there))), axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise UnsupportedModelError(
+            f"This {witness.name} was read, but it predicts {there[row].tolist()} at its source "
+            f"and {here[row].tolist()} here; {_where(rows, wrong)}"
+        )
+
+
+def _check_labels(trees: Trees, witness: Witness, rows: FloatArray) -> None:
+    if witness.label is None:
+        return
+    margin = np.asarray(trees._core.margin(rows, n_threads=1))
+    here, there = trees.decide(margin), witness.label(rows)
+    # Where the source adds in an order of its own, rounding may decide.
+    wrong = (here != there) & (_gap(trees, margin) > _slack(trees, witness))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        names = np.arange(trees.n_classes) if trees.classes is None else trees.classes
+        raise UnsupportedModelError(
+            f"This {witness.name} was read, but its label is "
+            f"{names[there[row]]!r} at its source and {names[here[row]]!r} here, at the margin "
+            f"{margin[row].tolist()}; {_where(rows, wrong)}"
+        )
+
+
+def _gap(trees: Trees, margin: FloatArray) -> FloatArray:
+    """How far margins are from where the label changes, which they may be exactly at."""
+    if trees.n_outputs == 1:
+        gap: FloatArray = np.abs(margin[:, 0] - trees.cut)
+        return np.nextafter(gap, np.inf)
+    top = np.sort(margin, axis=1)
+    return np.nextafter(top[:, -1] - top[:, -2], np.inf)
+
+
+def _edge_rows(trees: Trees, witness: Witness, rows: FloatArray) -> FloatArray:
+    """Rows near the decision's edge: values of the gate's rows put together anew."""
+    if witness.label is None:
+        return rows[:0]
+    rng = np.random.default_rng(1)
+    near = rows
+    for _ in range(_EDGE_TURNS):
+        # Take one value in a few from another row, and keep what comes nearest to the edge.
+        other = rows[rng.integers(0, len(rows), len(near))]
+        mixed = np.where(rng.random(near.shape) < 0.3, other, near)
+        both = np.unique(np.concatenate([near[:_LEAST_ROWS], mixed]), axis=0)
+        gap = _gap(trees, np.asarray(trees._core.margin(both, n_threads=1)))
+        near = both[np.argsort(gap, kind="stable")[: 2 * _LEAST_ROWS]]
+    return np.ascontiguousarray(near[witness.accepts(near)])
 
 
 def _check_leaves(trees: Trees, witness: Witness, rows: FloatArray) -> None:
@@ -152,7 +229,9 @@ def _around(threshold: npt.NDArray[np.floating]) -> FloatArray:
     for a in (t, half):
         near += [np.nextafter(a, -np.inf), np.nextafter(a, np.inf)]
     around = np.unique(np.concatenate(near))
-    return around[np.abs(around) <= FLOAT32_MAX]
+    around = around[np.abs(around) <= FLOAT32_MAX]
+    # Splits that only tell missing values from others have no value around them.
+    return around if len(around) else np.zeros(1)
 
 
 def _between(on: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -1,6 +1,7 @@
 """LightGBM: boosters, scikit-learn wrappers, and its text files."""
 
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
-from hardwood.model.load.gate import Witness
-from hardwood.model.trees import LEAF, Link, Trees
+from hardwood.model.decision import Link, Task, cut_at
+from hardwood.model.load.gate import Witness, positions
+from hardwood.model.trees import LEAF, Trees
 
 # LightGBM takes any x with |x| <= this for zero before it compares.
 _ZERO = float(np.float32(1e-35))
@@ -18,6 +20,27 @@ _CATEGORY, _DEFAULT_LEFT = 1, 2
 _MISSING_ZERO, _MISSING_NAN = 1, 2
 
 _MAX_OUTPUTS = 100_000
+
+# What an objective says of the model: its task and its link.
+_OBJECTIVES: dict[str, tuple[Task, Link]] = {
+    "binary": ("classification", "logistic"),
+    "multiclass": ("classification", "softmax"),
+    "multiclassova": ("classification", "one_vs_rest"),
+    "regression": ("regression", "identity"),
+    "regression_l1": ("regression", "identity"),
+    "huber": ("regression", "identity"),
+    "fair": ("regression", "identity"),
+    "quantile": ("regression", "identity"),
+    "mape": ("regression", "identity"),
+    "poisson": ("regression", "exp"),
+    "gamma": ("regression", "exp"),
+    "tweedie": ("regression", "exp"),
+    "cross_entropy": ("regression", "logistic"),  # of shares between 0 and 1
+    "cross_entropy_lambda": ("regression", "softplus"),
+    "lambdarank": ("raw", "identity"),
+    "rank_xendcg": ("raw", "identity"),
+    "custom": ("raw", "identity"),  # scores of a loss that only its author knows
+}
 
 
 def speaks(source: Any) -> bool:
@@ -36,24 +59,54 @@ def load(source: Any) -> tuple[Trees, Witness]:
     booster = source if hasattr(source, "model_to_string") else getattr(source, "booster_", None)
     if booster is None:
         raise UnsupportedModelError(f"load_model cannot read lightgbm's {name}; pass the model.")
+    _refuse_early_end(source, name)
     # The booster keeps the names of categories beside its text.
     text = booster.model_to_string()
     header, parts, _ = _split(text)
     names = getattr(booster, "pandas_categorical", None)
-    trees, n_splits = _read(header, parts, names, getattr(source, "classes_", None))
-    exact = "average_output" not in header
-    # The raw score of a random forest is the sum, but it predicts from the mean, and so do we.
-    n_averaged = 1 if exact else max(trees.n_trees // trees.n_outputs, 1)
+    classes = getattr(source, "classes_", None)
+    # A classifier says labels with any objective but one of its user's.
+    says_labels = classes is not None and not callable(source.objective_)
+    task: Task | None = "classification" if says_labels else None
+    trees, n_splits = _read(header, parts, names, classes, task)
 
-    def margin(X: FloatArray) -> FloatArray:
-        given = booster.predict(X, raw_score=True, num_threads=1, validate_features=False)
-        return np.asarray(given, dtype=np.float64).reshape(len(X), -1) / n_averaged
+    def ask(X: FloatArray, dtype: Any, **what: bool) -> npt.NDArray[Any]:
+        given = booster.predict(X, num_threads=1, validate_features=False, **what)
+        return np.asarray(given, dtype=dtype).reshape(len(X), -1)
 
     def leaf(X: FloatArray) -> npt.NDArray[np.int64]:
-        given = booster.predict(X, pred_leaf=True, num_threads=1, validate_features=False)
-        return np.asarray(given, dtype=np.int64).reshape(len(X), -1) + n_splits
+        return ask(X, np.int64, pred_leaf=True) + n_splits
 
-    return trees, Witness(name, margin, leaf, exact=exact, infinite=True)
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        if says_labels:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                given = source.predict(X, num_threads=1, validate_features=False)
+            return positions(given, classes)
+        mean = ask(X, np.float64)
+        decided: npt.NDArray[np.int64] = (
+            np.argmax(mean, axis=1) if trees.n_outputs > 1 else (mean[:, 0] > 0.5).astype(np.int64)
+        )
+        return decided
+
+    return trees, Witness(
+        name,
+        lambda X: ask(X, np.float64, raw_score=True),
+        leaf,
+        infinite=True,
+        label=label if trees.tells_labels else None,
+        predict=lambda X: ask(X, np.float64),
+    )
+
+
+def _refuse_early_end(source: Any, name: str) -> None:
+    """A wrapper hands its parameters to predict, where one of them leaves trees out."""
+    parameters = source.get_params() if hasattr(source, "get_params") else {}
+    if parameters.get("pred_early_stop"):
+        raise UnsupportedModelError(
+            f"This {name} has pred_early_stop=True: it leaves out trees, row by row, so no sum of "
+            f"trees is its prediction. Set pred_early_stop=False."
+        )
 
 
 def load_text(data: bytes) -> Trees:
@@ -62,7 +115,7 @@ def load_text(data: bytes) -> Trees:
         text = data.decode()
     except UnicodeDecodeError:
         raise ModelFileError("The LightGBM file is not text.") from None
-    return _read(*_split(text), classes=None)[0]
+    return _read(*_split(text))[0]
 
 
 def _split(text: str) -> tuple[dict[str, str], list[dict[str, str]], Any]:
@@ -80,12 +133,16 @@ def _split(text: str) -> tuple[dict[str, str], list[dict[str, str]], Any]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in text.splitlines())
+    pairs = (line.partition("=") for line in text.split("\n"))
     return {key: value for key, _, value in pairs}
 
 
 def _read(
-    header: dict[str, str], parts: list[dict[str, str]], category_names: Any, classes: Any
+    header: dict[str, str],
+    parts: list[dict[str, str]],
+    category_names: Any,
+    classes: Any = None,
+    task: Task | None = None,
 ) -> tuple[Trees, npt.NDArray[np.int64]]:
     """Trees, and the number of splits of each: leaf i of LightGBM is node n_splits + i of ours."""
     n_features = _count(header, "max_feature_idx") + 1
@@ -105,29 +162,49 @@ def _read(
         )
     }
     flat["category_start"] = np.concatenate([[0], np.cumsum(flat.pop("n_listed"))])
-    if "average_output" in header:  # boosting=rf
-        flat["value"] = flat["value"] / max(len(parts) // n_outputs, 1)
     size = [len(tree["feature"]) for tree in trees]
-    objective = header.get("objective", "").split()
+    usual, link, slope = _about(header.get("objective", "custom").split() or ["custom"])
+    task = task or usual
+    # A forest (boosting=rf) predicts from the mean of its trees.
+    n_averaged = max(len(parts) // n_outputs, 1) if "average_output" in header else 1
+    if n_outputs > 1 and link not in ("softmax", "one_vs_rest"):
+        task, classes = "raw", None
+    decides = n_outputs == 1 and task == "classification"
     return Trees(
         **flat,
         tree_start=np.concatenate([[0], np.cumsum(size)]),
         tree_output=np.arange(len(parts)) % n_outputs,
         base=np.zeros(n_outputs),
-        link=_link(objective),
+        link=link,
+        task=task,
+        divisor=n_averaged,
+        slope=slope,
+        # The second class is said where the prediction is above one half, whatever it means.
+        cut=cut_at(0.5, link, np.float64, n_averaged, slope) if decides else None,
         n_features=n_features,
-        classes=classes,
+        classes=classes if task == "classification" else None,
         feature_names=names,
         category_names=_category_names(header, category_names, n_features),
     ), np.array([len(tree["feature"]) // 2 for tree in trees], dtype=np.int64)
 
 
-def _link(objective: list[str]) -> Link:
-    if objective[:1] == ["binary"] and "sigmoid:1" in objective:
-        return "logistic"
-    if objective[:1] == ["cross_entropy"]:
-        return "logistic"
-    return "softmax" if objective[:1] == ["multiclass"] else "identity"
+def _about(objective: list[str]) -> tuple[Task, Link, float]:
+    """Task, link and the factor before it, from the words of an objective."""
+    name, *more = objective
+    if name not in _OBJECTIVES:
+        raise UnsupportedModelError(
+            f'This LightGBM model has objective="{name[:80]}", which load_model does not know; it '
+            f"knows {', '.join(_OBJECTIVES)}."
+        )
+    task, link = _OBJECTIVES[name]
+    slope = 1.0
+    for word in more:
+        key, _, number = word.partition(":")
+        if key == "sigmoid":
+            slope = float(_numbers({key: number}, key, 1)[0])
+        elif word == "sqrt":
+            link = "square"
+    return task, link, slope
 
 
 def _names(header: dict[str, str], n_features: int) -> list[str] | None:

@@ -1,5 +1,6 @@
 """ONNX: files and models whose work is done by one tree ensemble of ``ai.onnx.ml``."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
-from hardwood.model.load.gate import Witness
-from hardwood.model.trees import LEAF, Link, Trees
+from hardwood.model.decision import LINKS, TASKS, Link, Task
+from hardwood.model.load.gate import Witness, positions
+from hardwood.model.trees import LEAF, Trees
 
 _MAX_OUTPUTS = 100_000
 _MAX_VALUES = 2**19  # a leaf may hold so many in all, beside those that the file lists
@@ -34,8 +36,8 @@ def load(source: Any) -> tuple[Trees, Witness]:
     """Read a model, or the bytes of a file; a runtime for ONNX is the witness."""
     proto = _parse(source if isinstance(source, bytes) else source.SerializeToString())
     node, dtype = _ensemble(proto)
-    trees, ours, column = _read(node, dtype, proto)
-    return trees, _witness(proto, node, dtype, ours, column)
+    trees, column = _read(node, dtype, proto)
+    return trees, _witness(proto, node, dtype, trees, column)
 
 
 def load_bytes(data: bytes) -> Trees:
@@ -122,11 +124,8 @@ class _Attributes:
         return array
 
 
-_Ours = Callable[[FloatArray], FloatArray]
-
-
-def _read(node: Any, dtype: Any, proto: Any) -> tuple[Trees, _Ours, int | None]:
-    """Trees, how our margin becomes the node's raw score, and which column of that it is."""
+def _read(node: Any, dtype: Any, proto: Any) -> tuple[Trees, int | None]:
+    """Trees, and in which column of the node's scores the margin is, if there are two."""
     given = _Attributes(node)
     nodes = _Nodes(given, dtype)
     n_trees = int(nodes.tree[-1]) + 1 if len(nodes.tree) else 0
@@ -137,11 +136,13 @@ def _read(node: Any, dtype: Any, proto: Any) -> tuple[Trees, _Ours, int | None]:
             f"{', '.join(_LINKS)}."
         )
     link = _LINKS[transform]
-    classes, shift, column = None, 0.0, None
+    classes, cut, column = None, None, None
+    about = _own_note(proto)
     if node.op_type == "TreeEnsembleRegressor":
         prefix, n_outputs = "target", given.number("n_targets", 1)
+        task: Task = "regression" if n_outputs == 1 else "raw"
     else:
-        prefix, classes = "class", _labels(given)
+        prefix, classes, task = "class", _labels(given), "classification"
         n_outputs = len(classes)
     output = given.integers(f"{prefix}_ids")
     weight = given.floats(f"{prefix}_weights", len(output))
@@ -151,11 +152,11 @@ def _read(node: Any, dtype: Any, proto: Any) -> tuple[Trees, _Ours, int | None]:
                 "This ONNX model votes for each of two classes; load_model reads votes for one of "
                 "them, which is how exporters write them."
             )
-        # One score; where no leaf is negative, it is a share, and half of all decides.
+        # One score; where no leaf is negative, it is taken for a share, and half of all decides.
         output, n_outputs, column = np.zeros_like(output), 1, 1
-        shift = 0.5 if np.all(weight >= 0) and link == "identity" else 0.0
-    if prefix == "class" and link == "logistic" and n_outputs > 1:
-        link = "identity"
+        cut = 0.5 if np.all(weight >= 0) else 0.0
+    if link == "logistic" and n_outputs > 1:
+        link = "one_vs_rest"
     if not 1 <= n_outputs <= _MAX_OUTPUTS:
         raise ModelFileError(f"n_targets in the ONNX file must be 1 to {_MAX_OUTPUTS}.")
     average = given.text("aggregate_function", "SUM")
@@ -184,12 +185,32 @@ def _read(node: Any, dtype: Any, proto: Any) -> tuple[Trees, _Ours, int | None]:
         value=value,
         tree_start=np.searchsorted(nodes.tree, np.arange(n_trees + 1)),
         tree_output=first,
-        base=base.astype(np.float64) - shift,
-        link=link if n_outputs > 1 or link != "softmax" else "identity",
+        base=base.astype(np.float64),
         n_features=_n_features(proto),
         classes=classes,
+        **(about or {"link": link, "task": task, "cut": cut, "compare": "margin"}),
     )
-    return trees, lambda margin: margin + shift, column
+    return trees, column
+
+
+def _own_note(proto: Any) -> dict[str, Any] | None:
+    """What `Trees.to_onnx` says of task, link and decision, in a model that it wrote."""
+    text = next((entry.value for entry in proto.metadata_props if entry.key == "hardwood"), None)
+    if text is None:
+        return None
+    try:
+        note = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ModelFileError(
+            "hardwood's note in the ONNX file is not JSON, or it is cut."
+        ) from None
+    names = ("link", "task", "divisor", "slope", "cut", "compare")
+    if not isinstance(note, dict) or sorted(note) != sorted(names):
+        raise ModelFileError(f"hardwood's note in the ONNX file must have {', '.join(names)}.")
+    numbers = all(type(note[name]) in (int, float) for name in ("divisor", "slope", "cut"))
+    if note["link"] not in LINKS or note["task"] not in TASKS or not numbers:
+        raise ModelFileError("hardwood's note in the ONNX file names no link, task or number.")
+    return note
 
 
 class _Nodes:
@@ -315,13 +336,14 @@ def _n_features(proto: Any) -> int | None:
     return None
 
 
-def _witness(proto: Any, node: Any, dtype: Any, ours: _Ours, column: int | None) -> Witness:
-    """The ensemble alone, without what turns its scores into probabilities."""
+def _witness(proto: Any, node: Any, dtype: Any, trees: Trees, column: int | None) -> Witness:
+    """The ensemble alone for margins, without what turns its scores into probabilities."""
     import onnx
 
     bare = onnx.ModelProto()
     bare.CopyFrom(proto)
     del bare.graph.node[:], bare.graph.output[:], bare.graph.value_info[:]
+    del bare.graph.initializer[:]
     alone = bare.graph.node.add()
     alone.CopyFrom(node)
     for attribute in alone.attribute:
@@ -337,8 +359,19 @@ def _witness(proto: Any, node: Any, dtype: Any, ours: _Ours, column: int | None)
         given = given.astype(np.float64).reshape(len(X), -1)
         return given if column is None else given[:, [column]]
 
+    # Labels come from the model as it is: from the node, or from what our own export puts behind.
+    said = node.output[0] if node.op_type == "TreeEnsembleClassifier" else "label"
+    tells = trees.tells_labels and said in {output.name for output in proto.graph.output}
+    whole = _runtime(proto) if tells else run
+
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        given = np.asarray(whole([said], {bare.graph.input[0].name: X.astype(dtype)})[0])
+        return positions(
+            given, np.arange(trees.n_classes) if trees.classes is None else trees.classes
+        )
+
     # Runtimes add in an order of their own.
-    return Witness("ONNX model", margin, ours=ours, exact=False)
+    return Witness("ONNX model", margin, exact=False, label=label if tells else None)
 
 
 def _runtime(proto: Any) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from hardwood._check import FLOAT32_MAX, FloatArray
 from hardwood.errors import UnsupportedModelError
+from hardwood.model.decision import last_float
 from hardwood.model.load.gate import Witness
 from hardwood.model.trees import LEAF, Trees, refuse_categories
 
@@ -53,12 +54,14 @@ def load(source: Any, load_last: Callable[[Any], tuple[Trees, Witness]]) -> tupl
     state = trees.__getstate__()
     state["threshold"] = _before(trees, scale)
     state["feature_names"] = trees.feature_names if names is None else list(names)
-    leaf = witness.leaf
+    leaf, label, predict = witness.leaf, witness.label, witness.predict
     return Trees(**state), replace(
         witness,
         name=f"Pipeline with {witness.name}",
         margin=lambda X: witness.margin(scale(X)),
         leaf=None if leaf is None else lambda X: leaf(scale(X)),
+        label=None if label is None else lambda X: label(scale(X)),
+        predict=None if predict is None else lambda X: predict(scale(X)),
         accepts=accepts,
         infinite=False,
     )
@@ -94,26 +97,10 @@ def _before(trees: Trees, scale: Callable[[FloatArray], FloatArray]) -> FloatArr
     table = np.full((max(map(len, distinct)), trees.n_features), np.inf)
     for f, edges in enumerate(distinct):
         table[: len(edges), f] = edges
-    low = np.full(table.shape, _position(np.array(-FLOAT32_MAX)))
-    high = np.full(table.shape, _position(np.array(FLOAT32_MAX)))
-    all_right, none_right = scale(_double(low)) >= table, scale(_double(high)) < table
-    while np.any(high - 1 > low):
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        right = scale(_double(middle)) >= table
-        low, high = np.where(right, low, middle), np.where(right, middle, high)
-    first = np.where(all_right, -np.inf, np.where(none_right, np.inf, _double(high)))
+    last_left = last_float(lambda x: scale(x) < table, np.float64, table.shape, FLOAT32_MAX)
+    first = np.nextafter(last_left, np.inf)
+    first = np.where(first > FLOAT32_MAX, np.inf, np.where(np.isinf(last_left), -np.inf, first))
     for f, edges in enumerate(distinct):
         at = split[trees.feature[split] == f]
         threshold[at] = first[np.searchsorted(edges, edge[at]), f]
     return threshold
-
-
-def _position(x: FloatArray) -> npt.NDArray[np.int64]:
-    """Doubles counted from zero, in their order."""
-    bits = x.view(np.int64)
-    return np.where(bits >= 0, bits, -(bits & np.int64(2**63 - 1)))
-
-
-def _double(position: npt.NDArray[np.int64]) -> FloatArray:
-    bits = np.where(position >= 0, position, -position | np.int64(-(2**63)))
-    return bits.view(np.float64)

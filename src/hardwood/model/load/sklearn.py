@@ -1,5 +1,6 @@
 """scikit-learn's trees, forests, gradient boosting, and bagging and AdaBoost of trees."""
 
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.load.gate import Witness
+from hardwood.model.decision import cut_of
+from hardwood.model.load.gate import Witness, positions
 from hardwood.model.trees import LEAF, Trees
 
 
@@ -34,25 +36,29 @@ def load(source: Any) -> tuple[Trees, Witness]:
 
 
 def _class_shares(source: Any) -> tuple[Trees, Witness]:
-    """Classification trees: leaves keep their class shares, a forest adds them up.
-
-    (In its threads' order, so the sum can differ from ours in the last bits.)
-    """
+    """Classification trees: leaves keep their class shares, a forest adds them up."""
     members = [source] if hasattr(source, "tree_") else list(source.estimators_)
     shares = [tree.tree_.value[:, 0, :] for tree in members]
-    trees = _trees(source, members, shares, base=np.zeros(shares[0].shape[1]), link="share")
-    n = len(members)
-    return trees, _witness(
-        source, source.predict_proba, leaves=True, ours=lambda m: m / n, exact=n == 1
-    )
+    n_classes = shares[0].shape[1]
+    trees = _trees(source, members, shares, base=np.zeros(n_classes), **_voting(len(members)))
+    return trees, _witness(source, trees, source.predict_proba, leaves=True, ours=_mean_of(trees))
+
+
+def _voting(n: int) -> dict[str, Any]:
+    """The decision of those who add up shares and divide them by the number of trees."""
+    return {"link": "share", "divisor": n, "compare": "mean" if n > 1 else "margin"}
+
+
+def _mean_of(trees: Trees) -> Callable[[FloatArray], FloatArray]:
+    return lambda margin: margin / trees.divisor
 
 
 def _mean(source: Any) -> tuple[Trees, Witness]:
-    """Regression trees and their mean, which is a sum of shares of it."""
+    """Regression trees and their mean."""
     members = [source] if hasattr(source, "tree_") else list(source.estimators_)
-    values = [tree.tree_.value[:, 0, :] / len(members) for tree in members]
-    trees = _trees(source, members, values)
-    return trees, _witness(source, source.predict, leaves=True, exact=len(members) == 1)
+    values = [tree.tree_.value[:, 0, :] for tree in members]
+    trees = _trees(source, members, values, task="regression", divisor=len(members))
+    return trees, _witness(source, trees, source.predict, leaves=True, ours=_mean_of(trees))
 
 
 def _bagged(source: Any) -> tuple[Trees, Witness]:
@@ -61,14 +67,15 @@ def _bagged(source: Any) -> tuple[Trees, Witness]:
     _need_trees(source, members)
     columns = [np.asarray(columns) for columns in source.estimators_features_]
     if not hasattr(source, "classes_"):
-        values = [tree.tree_.value[:, 0, :] / n for tree in members]
-        trees = _trees(source, members, values, columns=columns)
-        return trees, _witness(source, source.predict, exact=False)
+        values = [tree.tree_.value[:, 0, :] for tree in members]
+        trees = _trees(source, members, values, columns=columns, task="regression", divisor=n)
+        return trees, _witness(source, trees, source.predict, ours=_mean_of(trees))
     n_classes = len(source.classes_)
     _need_classes(source, members, n_classes)
     shares = [tree.tree_.value[:, 0, :] for tree in members]
-    trees = _trees(source, members, shares, base=np.zeros(n_classes), link="share", columns=columns)
-    return trees, _witness(source, source.predict_proba, ours=lambda m: m / n, exact=False)
+    base = np.zeros(n_classes)
+    trees = _trees(source, members, shares, base=base, columns=columns, **_voting(n))
+    return trees, _witness(source, trees, source.predict_proba, ours=_mean_of(trees))
 
 
 def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
@@ -76,30 +83,41 @@ def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
     members, n_classes = list(source.estimators_), len(source.classes_)
     _need_trees(source, members)
     _need_classes(source, members, n_classes)
-    weights = source.estimator_weights_[: len(members)] / source.estimator_weights_.sum()
+    weights = source.estimator_weights_
+    total = weights.sum()
     values = []
-    for tree, weight in zip(members, weights, strict=True):
+    for tree, weight in zip(members, weights[: len(members)], strict=True):
         vote = np.argmax(tree.tree_.value[:, 0, :], axis=1)
         if n_classes == 2:
-            values.append(np.where(vote == 1, 2 * weight, -2 * weight)[:, None])
+            values.append(np.where(vote == 1, weight, -weight)[:, None])
         else:
             mine = vote[:, None] == np.arange(n_classes)
-            values.append(np.where(mine, weight, -weight / (n_classes - 1)))
+            values.append(np.where(mine, weight, -1 / (n_classes - 1) * weight))
+
+    def decision(margin: FloatArray) -> FloatArray:
+        share: FloatArray = margin / total
+        return share if n_classes > 2 else share + share
+
+    two = n_classes == 2
     trees = _trees(
         source,
         members,
         values,
         base=np.zeros(values[0].shape[1]),
-        link="logistic" if n_classes == 2 else "identity",
+        link="logistic" if two else "identity",
+        divisor=total,
+        slope=2.0 if two else 1.0,
+        cut=cut_of(lambda margin: decision(margin) <= 0, np.float64) if two else None,
+        compare=None if two else "mean",
     )
-    return trees, _witness(source, source.decision_function, exact=False)
+    return trees, _witness(source, trees, source.decision_function, ours=decision)
 
 
 def _isolated(source: Any) -> tuple[Trees, Witness]:
     """IsolationForest: the longer the paths, the more a row is like the others.
 
-    Its score is a falling function of the sum of path lengths, so the sign of that sum, less where
-    the score is zero, is its label: a positive margin is class 1, an inlier.
+    The margin is the sum of path lengths. The score never falls when it grows; a row whose score
+    is not negative is class 1, an inlier.
     """
     from sklearn.ensemble._iforest import _average_path_length
 
@@ -107,21 +125,22 @@ def _isolated(source: Any) -> tuple[Trees, Witness]:
     lengths = zip(source._decision_path_lengths, source._average_path_length_per_tree, strict=True)
     values = [(np.asarray(depth) + below - 1.0)[:, None] for depth, below in lengths]
     unit = len(members) * float(_average_path_length([source._max_samples])[0])
-    base = unit * np.log2(-source.offset_)
+
+    def score(margin: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            decided: FloatArray = -(2.0 ** -(margin / unit)) - source.offset_
+        return decided
+
     trees = _trees(
         source,
         members,
         values,
-        base=base,
         columns=[np.asarray(columns) for columns in source.estimators_features_],
         classes=np.array([-1, 1]),
+        task="anomaly",
+        cut=cut_of(lambda margin: score(margin) < 0, np.float64),
     )
-
-    def score(margin: FloatArray) -> FloatArray:
-        decided: FloatArray = -(2.0 ** (-(margin - base) / unit)) - source.offset_
-        return decided
-
-    return trees, _witness(source, source.decision_function, ours=score, exact=False)
+    return trees, _witness(source, trees, source.decision_function, ours=score, exact=False)
 
 
 def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
@@ -145,11 +164,40 @@ def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
         members,
         values,
         base=np.ravel(base),
-        link=("softmax" if n_outputs > 1 else "logistic") if classes else "identity",
         tree_output=np.arange(len(members)) % n_outputs,
+        slope=2.0 if classes and source.loss == "exponential" else 1.0,
+        **_boosted(source, n_outputs),
     )
     margin = source.decision_function if classes else source.predict
-    return trees, _witness(source, margin, leaves=True)
+    return trees, _witness(source, trees, margin, leaves=True)
+
+
+def _boosted(source: Any, n_outputs: int) -> dict[str, Any]:
+    """Task, link and decision of gradient boosting, which versions of scikit-learn take by ties.
+
+    So they are asked for: a copy whose sums are given says which labels follow from them.
+    """
+    if not hasattr(source, "classes_"):
+        counts = getattr(source, "loss", None) in ("poisson", "gamma")
+        return {"task": "regression", "link": "exp" if counts else "identity"}
+    if n_outputs > 1:
+        # The second of two margins is larger by a bit that is lost in a softmax.
+        tied = np.zeros((1, n_outputs))
+        tied[0, 1] = 2.0**-60
+        by_margin = _labels_of_sums(source, tied)[0] == 1
+        return {"link": "softmax", "compare": "margin" if by_margin else "mean"}
+    cut = cut_of(lambda margin: _labels_of_sums(source, margin[:, None]) == 0, np.float64)
+    return {"link": "logistic", "cut": cut}
+
+
+def _labels_of_sums(source: Any, margin: FloatArray) -> npt.NDArray[np.int64]:
+    """The labels (positions) that the source's own last steps make of sums."""
+    probe = copy.copy(source)
+    probe._raw_predict = lambda *_, **__: margin.copy()
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        label = probe.predict(np.zeros((len(margin), source.n_features_in_)))
+    return positions(label, source.classes_)
 
 
 def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
@@ -188,7 +236,7 @@ def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
         tree_start=start,
         tree_output=np.arange(len(nodes)) % n_outputs,
         base=np.ravel(source._baseline_prediction),
-        link="identity" if classes is None else "softmax" if n_outputs > 1 else "logistic",
+        **_boosted(source, n_outputs),
         n_features=source.n_features_in_,
         classes=classes,
         feature_names=_names(source),
@@ -199,7 +247,11 @@ def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
         category_names=encoding.names,
     )
     return trees, _witness(
-        source, lambda X: source._raw_predict(encoding.decode(X)), infinite=not encoding.values
+        source,
+        trees,
+        source._raw_predict,
+        infinite=not encoding.values,
+        decode=encoding.decode,
     )
 
 
@@ -326,6 +378,7 @@ def _trees(
         n_features=source.n_features_in_,
         feature_names=_names(source),
         cover=np.concatenate([tree.weighted_n_node_samples for tree in parts]),
+        takes_missing=source.__sklearn_tags__().input_tags.allow_nan,
         **more,
     )
 
@@ -355,12 +408,14 @@ def _need_classes(source: Any, members: Sequence[Any], n_classes: int) -> None:
 
 def _witness(
     source: Any,
+    trees: Trees,
     margin: Callable[[Any], Any],
     *,
     leaves: bool = False,
     ours: Callable[[FloatArray], FloatArray] = lambda m: m,
     exact: bool = True,
     infinite: bool = False,
+    decode: Callable[[FloatArray], Any] = lambda X: X,
 ) -> Witness:
     """The model itself, asked without column names, which it would warn of."""
 
@@ -368,17 +423,32 @@ def _witness(
         # The largest numbers overflow where scikit-learn looks for infinity.
         with warnings.catch_warnings(), np.errstate(invalid="ignore", over="ignore"):
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return np.asarray(question(X)).reshape(len(X), -1)
+            return np.asarray(question(decode(X))).reshape(len(X), -1)
 
     def leaf(X: FloatArray) -> npt.NDArray[np.int64]:
         return ask(source.apply, X).astype(np.int64)
 
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        return positions(ask(source.predict, X), trees.classes)
+
+    def predict(X: FloatArray) -> FloatArray:
+        if not trees.tells_labels:
+            return ask(source.predict, X).astype(np.float64)
+        given = ask(source.predict_proba, X)
+        return given[:, 1:] if trees.n_outputs == 1 else given
+
+    threads = getattr(source, "n_jobs", None)
+    tells_means = trees.task == "regression" or (
+        trees.task == "classification" and trees.link != "identity"
+    )
     return Witness(
         name=type(source).__name__,
         margin=lambda X: ask(margin, X),
+        label=label if trees.tells_labels else None,
+        predict=predict if tells_means else None,
         leaf=leaf if leaves else None,
         ours=ours,
-        exact=exact,
+        exact=exact and threads in (None, 1),  # threads add in the order in which they finish
         missing=source.__sklearn_tags__().input_tags.allow_nan,
         infinite=infinite,
     )

@@ -11,27 +11,36 @@ from hardwood import _core
 from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model import file, ubjson
+from hardwood.model.decision import Link, Task, cut_at
 from hardwood.model.load.gate import Witness
 from hardwood.model.trees import LEAF, Trees
 
 _MAX_OUTPUTS = 100_000
 
-# How the margin of a one-output objective starts from its base score.
-_LOGIT = ("binary:logistic", "reg:logistic")
-_LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
-_AS_IS = (
-    *("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror"),
-    *(
-        "reg:quantileerror",
-        "reg:linear",
-        "binary:hinge",
-        "binary:logitraw",
-        "rank:pairwise",
-        "rank:ndcg",
-        "rank:map",
-    ),
-)
-_MANY = ("multi:softprob", "multi:softmax")
+# What an objective says of the model: its task, its link, and the link whose inverse brings the
+# base score, which XGBoost keeps in the space of the labels, to the margin.
+_OBJECTIVES: dict[str, tuple[Task, Link, Link]] = {
+    "binary:logistic": ("classification", "logistic", "logistic"),
+    "binary:logitraw": ("classification", "identity", "identity"),
+    "binary:hinge": ("classification", "hinge", "identity"),
+    "multi:softprob": ("classification", "softmax", "identity"),
+    "multi:softmax": ("classification", "softmax", "identity"),
+    "reg:logistic": ("regression", "logistic", "logistic"),
+    "reg:squarederror": ("regression", "identity", "identity"),
+    "reg:linear": ("regression", "identity", "identity"),
+    "reg:squaredlogerror": ("regression", "identity", "identity"),
+    "reg:pseudohubererror": ("regression", "identity", "identity"),
+    "reg:absoluteerror": ("regression", "identity", "identity"),
+    "reg:quantileerror": ("regression", "identity", "identity"),
+    "count:poisson": ("regression", "exp", "exp"),
+    "reg:gamma": ("regression", "exp", "exp"),
+    "reg:tweedie": ("regression", "exp", "exp"),
+    "survival:cox": ("regression", "exp", "exp"),
+    "survival:aft": ("regression", "exp", "exp"),
+    "rank:pairwise": ("raw", "identity", "identity"),
+    "rank:ndcg": ("raw", "identity", "identity"),
+    "rank:map": ("raw", "identity", "identity"),
+}
 
 
 def speaks(source: Any) -> bool:
@@ -61,15 +70,29 @@ def load(source: Any) -> tuple[Trees, Witness]:
     elif not hasattr(booster, "save_raw"):
         raise UnsupportedModelError(f"load_model cannot read xgboost's {name}; pass the model.")
     document = ubjson.decode(bytes(booster.save_raw("ubj")))
-    trees, node_ids = _read(document, n_rounds, classes)
-    return trees, _witness(booster, name, trees, node_ids, n_rounds)
+    trees, node_ids = _read(document, n_rounds, classes, _task_of(name))
+    return trees, _witness(source, booster, trees, node_ids, n_rounds)
+
+
+def _task_of(wrapper: str) -> Task | None:
+    """What a wrapper makes of any objective; None for a Booster."""
+    ends: dict[str, Task] = {
+        "Classifier": "classification",
+        "Regressor": "regression",
+        "Ranker": "raw",
+    }
+    return next((task for end, task in ends.items() if wrapper.endswith(end)), None)
 
 
 def load_document(document: dict[str, Any]) -> Trees:
     """Read a file's document; one that a wrapper saved is cut at its best iteration, as there."""
     attributes = _get(_get(document, "learner", dict), "attributes", dict, {})
-    n_rounds = _best_rounds(attributes) if "scikit_learn" in attributes else 0
-    return _read(document, n_rounds)[0]
+    if "scikit_learn" not in attributes:
+        return _read(document, 0)[0]
+    # The wrapper that saved the file leaves its kind in it.
+    about = _check_type("scikit_learn", attributes["scikit_learn"], str)
+    kind = [k for k in ("Classifier", "Regressor", "Ranker") if f'"{k.lower()}"' in about]
+    return _read(document, _best_rounds(attributes), None, _task_of("".join(kind)))[0]
 
 
 def _best_rounds(attributes: dict[str, Any]) -> int:
@@ -79,7 +102,7 @@ def _best_rounds(attributes: dict[str, Any]) -> int:
 
 
 def _read(
-    document: dict[str, Any], n_rounds: int, classes: Any = None
+    document: dict[str, Any], n_rounds: int, classes: Any = None, task: Task | None = None
 ) -> tuple[Trees, list[npt.NDArray[np.int64] | None]]:
     """Trees, and for each tree with deleted nodes the ids that xgboost gives the other ones.
 
@@ -109,6 +132,8 @@ def _read(
     if n_outputs > _MAX_OUTPUTS:
         raise ModelFileError(f"num_class must be at most {_MAX_OUTPUTS}, got {n_outputs}.")
     objective = _get(_get(learner, "objective", dict), "name", str)
+    usual, link, _ = _about(objective)
+    task = task or usual
     parts = _get(model, "trees", list)
     output = _array(model, "tree_info", np.int32, len(parts))
     if n_rounds:
@@ -134,9 +159,14 @@ def _read(
         tree_start=tables.tree_start,
         tree_output=tables.tree_output,
         base=tables.base,
-        link="softmax" if n_outputs > 1 else "logistic" if objective in _LOGIT else "identity",
+        link="softmax" if n_outputs > 1 else link,
+        task=task,
+        # The second class is said where the prediction is above one half, whatever it means; a
+        # model that predicts its label compares margins.
+        cut=cut_at(0.5, link, np.float32) if n_outputs == 1 and task == "classification" else None,
+        compare="margin" if objective == "multi:softmax" else None,
         n_features=n_features,
-        classes=classes,
+        classes=classes if task == "classification" else None,
         feature_names=names if names and len(names) == n_features else None,
         gain=tables.gain,
         cover=tables.cover,
@@ -159,17 +189,22 @@ def _base(objective: str, parameters: dict[str, Any], n_outputs: int) -> npt.NDA
             f"base_score has {len(given)} entries but the model has {n_outputs} outputs."
         )
     one = np.float32(1)
+    _, _, space = _about(objective)
     with np.errstate(divide="ignore", over="ignore"):
-        if objective in _LOGIT:
+        if space == "logistic":
             given = np.array([-_core.log_float32(one / p - one) for p in given], dtype=np.float32)
-        elif objective in _LOG:
+        elif space == "exp":
             given = np.array([_core.log_float32(p) for p in given], dtype=np.float32)
-        elif objective not in _AS_IS + _MANY:
-            raise UnsupportedModelError(
-                f'This XGBoost model has objective="{objective}", which load_model does not know; '
-                f"it knows {', '.join((*_LOGIT, *_MANY, *_AS_IS, *_LOG))}."
-            )
     return np.broadcast_to(given, n_outputs).copy()
+
+
+def _about(objective: str) -> tuple[Task, Link, Link]:
+    if objective not in _OBJECTIVES:
+        raise UnsupportedModelError(
+            f'This XGBoost model has objective="{objective[:80]}", which load_model does not know; '
+            f"it knows {', '.join(_OBJECTIVES)}."
+        )
+    return _OBJECTIVES[objective]
 
 
 def _trees_in_rounds(model: dict[str, Any], n_rounds: int, n_outputs: int, n_trees: int) -> int:
@@ -352,8 +387,8 @@ def _weighted(tables: file.Tables, weight: npt.NDArray[np.float32]) -> file.Tabl
 
 
 def _witness(
+    source: Any,
     booster: Any,
-    name: str,
     trees: Trees,
     node_ids: list[npt.NDArray[np.int64] | None],
     n_rounds: int,
@@ -377,8 +412,26 @@ def _witness(
                 found[:, k] = np.searchsorted(ids, found[:, k])
         return found
 
-    # In our own files, trees and nodes can be others than xgboost's.
-    return Witness(name, margin, leaf if len(node_ids) == trees.n_trees else None)
+    def predict(X: FloatArray) -> FloatArray:
+        return ask(X, np.float64)
+
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        if source is not booster and not len(trees.categorical_features):
+            return np.asarray(source.predict(X, validate_features=False)).astype(np.int64).ravel()
+        given = predict(X)
+        if trees.n_outputs == 1 or given.shape[1] == 1:  # multi:softmax predicts labels
+            return (given[:, 0] > 0.5 if trees.n_outputs == 1 else given[:, 0]).astype(np.int64)
+        largest: npt.NDArray[np.int64] = np.argmax(given, axis=1)
+        return largest
+
+    return Witness(
+        type(source).__name__,
+        margin,
+        # In our own files, trees and nodes can be others than xgboost's.
+        leaf if len(node_ids) == trees.n_trees else None,
+        label=label if trees.tells_labels else None,
+        predict=None if trees.compare == "margin" and trees.n_outputs > 1 else predict,
+    )
 
 
 def _check_type(name: str, value: Any, kind: Any) -> Any:

@@ -1,0 +1,174 @@
+#include "hardwood/ensemble/certified.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <variant>
+
+#include "array.hpp"
+#include "grown_tree.hpp"
+#include "hardwood/ensemble/certified_ends.hpp"
+#include "hardwood/ensemble/joint_refit.hpp"
+#include "interruptible.hpp"
+#include "reach.hpp"
+#include "trees.hpp"
+
+namespace hardwood::bind {
+namespace {
+
+/// Few candidates have small codes.
+struct CertifiedBoosting {
+  std::variant<std::unique_ptr<ensemble::CertifiedBoosting<std::uint8_t>>,
+               std::unique_ptr<ensemble::CertifiedBoosting<std::uint16_t>>>
+      kind;
+
+  template <class Table>
+  CertifiedBoosting(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
+                    bool at_rest, int n_threads) {
+    if (max_bins <= 256) {
+      kind = std::make_unique<ensemble::CertifiedBoosting<std::uint8_t>>(table, reach, max_bins,
+                                                                         at_rest, n_threads);
+    } else {
+      kind = std::make_unique<ensemble::CertifiedBoosting<std::uint16_t>>(table, reach, max_bins,
+                                                                          at_rest, n_threads);
+    }
+  }
+};
+
+template <class X>
+void dense_boosting(CertifiedBoosting* place, const Array2<X>& x, const Array2<double>& reach,
+                    std::size_t max_bins, bool at_rest, int n_threads) {
+  const InterruptibleRelease release;
+  new (place) CertifiedBoosting(bins::DenseTable<X>{matrix(x)}, reaches(reach), max_bins, at_rest,
+                                n_threads);
+}
+
+template <class X, class Index>
+void sparse_boosting(CertifiedBoosting* place, const Array1<Index>& column_start,
+                     const Array1<Index>& row, const Array1<X>& x, std::size_t n_rows,
+                     const Array2<double>& reach, std::size_t max_bins, bool at_rest,
+                     int n_threads) {
+  const InterruptibleRelease release;
+  const bins::SparseTable<X, Index, false> table{span(column_start), span(row), span(x), n_rows};
+  new (place) CertifiedBoosting(table, reaches(reach), max_bins, at_rest, n_threads);
+}
+
+std::vector<OwnedTree> step(CertifiedBoosting& self, const Array1<float>& y,
+                            const Array1<float>& weight, const Out2<float>& low,
+                            const Out2<float>& high, const Array1<std::uint8_t>& sampled,
+                            const Array1<Feature>& features, const Array1<std::int8_t>& monotonic,
+                            const grow::NewtonRules& rules, ensemble::MarginLoss loss,
+                            float loss_parameter, float learning_rate, int n_refits,
+                            std::uint64_t seed) {
+  ensemble::CertifiedRound round;
+  round.y = span(y);
+  round.weight = span(weight);
+  round.low = matrix(low);
+  round.high = matrix(high);
+  round.sampled = span(sampled);
+  round.features = span(features);
+  round.monotonic = span(monotonic);
+  round.rules = rules;
+  round.loss = loss;
+  round.loss_parameter = loss_parameter;
+  round.learning_rate = learning_rate;
+  round.n_refits = n_refits;
+  round.seed = seed;
+  std::vector<grow::GrownTree> trees;
+  {
+    const InterruptibleRelease release;
+    trees = std::visit([&](auto& kind) { return kind->step(round); }, self.kind);
+  }
+  std::vector<OwnedTree> arrays;
+  for (grow::GrownTree& tree : trees) arrays.push_back(own(std::move(tree)));
+  return arrays;
+}
+
+template <class X>
+void add_certified_ends(const CheckedTrees& trees, const Array2<X>& x, const Array2<double>& reach,
+                        const Out2<float>& low, const Out2<float>& high, int n_threads) {
+  const InterruptibleRelease release;
+  ensemble::add_certified_ends(trees.trees, matrix(x), reaches(reach), matrix(low), matrix(high),
+                               n_threads);
+}
+
+template <class X>
+Owned1<float> joint_refit(const CheckedTrees& trees, const Array2<X>& x, const Array1<float>& y,
+                          const Array1<float>& weight, const Array2<double>& reach,
+                          double robustness, double penalty, int n_steps, int n_threads) {
+  std::vector<float> value;
+  {
+    const InterruptibleRelease release;
+    const std::span<const Reach> moved = reaches(reach);
+    std::vector<Reach> at_rest(moved.begin(), moved.end());
+    for (Reach& one : at_rest) one.down = one.up = 0;
+    std::vector<ensemble::JointRows> rows{{moved, robustness}};
+    if (robustness < 1) rows.push_back({at_rest, 1 - robustness});
+    ensemble::JointRefit how;
+    how.penalty = penalty;
+    how.n_steps = n_steps;
+    how.n_threads = n_threads;
+    value = ensemble::joint_refit(trees.trees, matrix(x), span(y), span(weight), rows, how);
+  }
+  return own(std::move(value));
+}
+
+}  // namespace
+
+void bind_certified(nb::module_& module) {
+  nb::enum_<ensemble::MarginLoss>(module, "MarginLoss")
+      .value("logistic", ensemble::MarginLoss::kLogistic)
+      .value("squared", ensemble::MarginLoss::kSquared)
+      .value("huber", ensemble::MarginLoss::kHuber)
+      .value("poisson", ensemble::MarginLoss::kPoisson)
+      .value("quantile", ensemble::MarginLoss::kQuantile);
+
+  nb::class_<CertifiedBoosting> boosting(module, "CertifiedBoosting",
+                                         "A table made ready for certified boosting.");
+  const auto dense = [&]<class X>(X) {
+    boosting.def("__init__", &dense_boosting<X>, nb::arg("x").noconvert(),
+                 nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+                 nb::arg("at_rest"), nb::arg("n_threads"));
+    module.def("add_certified_ends", &add_certified_ends<X>, nb::arg("trees"),
+               nb::arg("x").noconvert(), nb::arg("reach").noconvert(), nb::arg("low").noconvert(),
+               nb::arg("high").noconvert(), nb::kw_only(), nb::arg("n_threads"),
+               "Add the trees to the least and the largest margins the adversary can cause.");
+    module.def("joint_refit", &joint_refit<X>, nb::arg("trees"), nb::arg("x").noconvert(),
+               nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
+               nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("robustness"),
+               nb::arg("penalty"), nb::arg("n_steps"), nb::arg("n_threads"),
+               "Values of all nodes that are best together for certified margins.");
+  };
+  const auto sparse = [&]<class X, class Index>(X, Index) {
+    boosting.def("__init__", &sparse_boosting<X, Index>, nb::arg("column_start").noconvert(),
+                 nb::arg("row").noconvert(), nb::arg("x").noconvert(), nb::arg("n_rows"),
+                 nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+                 nb::arg("at_rest"), nb::arg("n_threads"));
+  };
+  dense(float{});
+  dense(double{});
+  sparse(float{}, std::int32_t{});
+  sparse(float{}, std::int64_t{});
+  sparse(double{}, std::int32_t{});
+  sparse(double{}, std::int64_t{});
+  boosting.def("step", &step, nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
+               nb::arg("low").noconvert(), nb::arg("high").noconvert(),
+               nb::arg("sampled").noconvert(), nb::arg("features").noconvert(),
+               nb::arg("monotonic").noconvert(), nb::arg("rules"), nb::kw_only(), nb::arg("loss"),
+               nb::arg("loss_parameter"), nb::arg("learning_rate"), nb::arg("n_refits"),
+               nb::arg("seed"),
+               "Grow one tree an output and add it to the ends of the margins, `low` and `high`.");
+  boosting.def(
+      "candidates",
+      [](const CertifiedBoosting& self, std::size_t feature) {
+        return std::visit(
+            [&](const auto& kind) {
+              const auto candidates = kind->codes().candidates(feature);
+              return own(std::vector<float>(candidates.begin(), candidates.end()));
+            },
+            self.kind);
+      },
+      nb::arg("feature"), "The thresholds that trees can choose for a feature, increasing.");
+}
+
+}  // namespace hardwood::bind

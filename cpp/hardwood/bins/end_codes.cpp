@@ -1,0 +1,279 @@
+#include "hardwood/bins/end_codes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "hardwood/ambiguity.hpp"
+#include "hardwood/bins/candidates.hpp"
+#include "hardwood/bins/sample.hpp"
+#include "hardwood/bins/search.hpp"
+#include "hardwood/box.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::bins {
+namespace {
+
+constexpr std::size_t kSample = 200'000;  // rows whose ends stand for those of all
+constexpr std::size_t kTile = 256;        // rows read together
+
+/// The values of one feature in [begin, end) go to `out`.
+template <class X>
+void read_column(const DenseTable<X>& table, std::size_t feature, std::size_t begin,
+                 std::size_t end, double* out) {
+  for (std::size_t i = begin; i < end; ++i) *out++ = static_cast<double>(table.x(i, feature));
+}
+template <class X, class Index>
+void read_column(const SparseTable<X, Index, false>& table, std::size_t feature, std::size_t begin,
+                 std::size_t end, double* out) {
+  std::fill_n(out, end - begin, 0.0);
+  const Index* const across = table.across.data();
+  const Index* const last = across + table.line_start[feature + 1];
+  const Index* stored =
+      std::lower_bound(across + table.line_start[feature], last, static_cast<Index>(begin));
+  for (; stored < last && static_cast<std::size_t>(*stored) < end; ++stored) {
+    out[static_cast<std::size_t>(*stored) - begin] =
+        static_cast<double>(table.x[static_cast<std::size_t>(stored - across)]);
+  }
+}
+
+/// The values of neighbouring features in some rows, increasing; one line of memory serves several.
+template <class X>
+void read_rows(const DenseTable<X>& table, std::size_t first, std::span<const std::uint32_t> rows,
+               std::span<std::vector<float>> out) {
+  for (std::vector<float>& column : out) column.clear();
+  for (const std::uint32_t row : rows) {
+    for (std::size_t j = 0; j < out.size(); ++j) {
+      const auto x = static_cast<float>(table.x(row, first + j));
+      if (!std::isnan(x)) out[j].push_back(x);
+    }
+  }
+}
+template <class X, class Index>
+void read_rows(const SparseTable<X, Index, false>& table, std::size_t first,
+               std::span<const std::uint32_t> rows, std::span<std::vector<float>> out) {
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    out[j].clear();
+    auto stored = static_cast<std::size_t>(table.line_start[first + j]);
+    const auto last = static_cast<std::size_t>(table.line_start[first + j + 1]);
+    for (const std::uint32_t row : rows) {
+      while (stored < last && static_cast<std::uint32_t>(table.across[stored]) < row) ++stored;
+      const bool there = stored < last && static_cast<std::uint32_t>(table.across[stored]) == row;
+      const float x = there ? static_cast<float>(table.x[stored]) : 0.0f;
+      if (!std::isnan(x)) out[j].push_back(x);
+    }
+  }
+}
+
+void join(std::vector<float>& candidates, const std::vector<float>& more) {
+  candidates.insert(candidates.end(), more.begin(), more.end());
+  std::ranges::sort(candidates);
+  candidates.erase(std::ranges::unique(candidates).begin(), candidates.end());
+}
+
+/// The number of candidates that are not above each value; of a missing one, any code.
+class CodeFinder {
+ public:
+  explicit CodeFinder(std::span<const float> candidates) : candidates_(candidates) {
+    if (candidates.size() < 256) sorted_ = std::make_unique<SortedEdges>(candidates);
+  }
+  void find(std::span<const float> x, std::uint8_t* code) const { sorted_->encode(x, code); }
+  void find(std::span<const float> x, std::uint16_t* code) const {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto place = std::ranges::partition_point(
+          candidates_, [&](float candidate) { return !goes_left(x[i], candidate); });
+      code[i] = static_cast<std::uint16_t>(place - candidates_.begin());
+    }
+  }
+
+ private:
+  std::span<const float> candidates_;
+  std::unique_ptr<SortedEdges> sorted_;
+};
+
+}  // namespace
+
+template <class Code>
+template <class Table>
+EndCodes<Code>::EndCodes(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
+                         bool at_rest, int n_threads)
+    : n_rows_(table.n_rows() * (at_rest ? 2 : 1)),
+      rest_(table.n_rows()),
+      candidates_(table.n_features()),
+      has_missing_(table.n_features()) {
+  if (reach.size() != table.n_features()) {
+    throw std::invalid_argument("reach needs one entry for each of " +
+                                std::to_string(table.n_features()) + " features, got " +
+                                std::to_string(reach.size()) + ".");
+  }
+  if (n_rows_ >= std::size_t{1} << 31) {
+    throw std::invalid_argument("certified boosting takes fewer than 2^31 rows, got " +
+                                std::to_string(n_rows_) + ".");
+  }
+  choose_all(table, reach, max_bins, at_rest, n_threads);
+  codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
+  encode(table, reach, 0, n_threads);
+  if (at_rest) {
+    std::vector<Reach> nobody(reach.begin(), reach.end());
+    for (Reach& one : nobody) one.down = one.up = 0;
+    encode(table, nobody, table.n_rows(), n_threads);
+  }
+  find_busy(n_threads);
+}
+
+template <class Code>
+template <class Table>
+void EndCodes<Code>::choose_all(const Table& table, std::span<const Reach> reach,
+                                std::size_t max_bins, bool at_rest, int n_threads) {
+  // Missing values of all rows, not only of the sample.
+  std::vector<std::vector<std::uint8_t>> missing_of(static_cast<std::size_t>(n_threads),
+                                                    has_missing_);
+  parallel_blocks(table.n_rows(), kTile, n_threads,
+                  [&](std::size_t begin, std::size_t end, int thread) {
+                    std::array<double, kTile> x;
+                    for (std::size_t f = 0; f < n_features(); ++f) {
+                      read_column(table, f, begin, end, x.data());
+                      bool missing = false;
+                      for (std::size_t i = 0; i < end - begin; ++i) missing |= std::isnan(x[i]);
+                      missing_of[static_cast<std::size_t>(thread)][f] |= missing;
+                    }
+                  });
+  for (const std::vector<std::uint8_t>& found : missing_of) {
+    for (std::size_t f = 0; f < n_features(); ++f) has_missing_[f] |= found[f];
+  }
+  const std::vector<std::uint32_t> rows = sample_rows(table.n_rows(), kSample);
+  std::vector<std::size_t> n_used(n_features());
+  parallel_for(n_blocks(), n_threads, [&](std::size_t b, int) {
+    const std::size_t first = b * kWidth, n = std::min(kWidth, n_features() - first);
+    std::array<std::vector<float>, kWidth> samples;
+    std::vector<float> scratch;
+    read_rows(table, first, rows, {samples.data(), n});
+    for (std::size_t f = first; f < first + n; ++f) {
+      const std::vector<Value> values = count_values(samples[f - first], scratch);
+      // With missing values, one code is theirs, and one candidate tells them from all others.
+      const std::size_t missing = has_missing_[f];
+      const std::size_t most =
+          std::min(max_bins - 1, std::numeric_limits<Code>::max() - missing) - missing;
+      candidates_[f] = choose_candidates(values, reach[f], at_rest ? (most + 1) / 2 : most);
+      if (at_rest) {
+        const Reach nobody{0, 0, reach[f].low, reach[f].high};
+        join(candidates_[f], choose_candidates(values, nobody, most - candidates_[f].size()));
+      }
+      if (missing) {
+        candidates_[f].insert(candidates_[f].begin(), std::numeric_limits<float>::lowest());
+      }
+      n_used[f] = candidates_[f].size() + 1 + missing;
+    }
+  });
+  for (const std::size_t n : n_used) n_codes_ = std::max(n_codes_, std::bit_ceil(n));
+}
+
+template <class Code>
+template <class Table>
+void EndCodes<Code>::encode(const Table& table, std::span<const Reach> reach, std::size_t first_row,
+                            int n_threads) {
+  std::vector<CodeFinder> finders;
+  for (std::size_t f = 0; f < n_features(); ++f) finders.emplace_back(candidates_[f]);
+  parallel_blocks(table.n_rows(), kTile, n_threads, [&](std::size_t begin, std::size_t end, int) {
+    const std::size_t n = end - begin;
+    std::array<double, kTile> x;
+    std::array<float, kTile> lowest, highest;
+    std::array<Code, kTile> lower, upper;
+    for (std::size_t f = 0; f < n_blocks() * kWidth; ++f) {
+      Code* const to =
+          codes_.data() + ((f / kWidth) * n_rows_ + first_row + begin) * kRowCodes + f % kWidth;
+      if (f >= n_features() || candidates_[f].empty()) {
+        for (std::size_t i = 0; i < n; ++i) to[i * kRowCodes] = to[i * kRowCodes + kWidth] = 0;
+        continue;
+      }
+      read_column(table, f, begin, end, x.data());
+      for (std::size_t i = 0; i < n; ++i) {
+        const BallEnds<float> ends(reach[f], x[i]);
+        lowest[i] = ends.lowest;
+        highest[i] = ends.highest;
+      }
+      finders[f].find({lowest.data(), n}, lower.data());
+      finders[f].find({highest.data(), n}, upper.data());
+      if (has_missing_[f]) {
+        for (std::size_t i = 0; i < n; ++i) {
+          if (std::isnan(x[i])) lower[i] = upper[i] = missing_code();
+        }
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        to[i * kRowCodes] = lower[i];
+        to[i * kRowCodes + kWidth] = upper[i];
+      }
+    }
+  });
+}
+
+template <class Code>
+void EndCodes<Code>::find_busy(int n_threads) {
+  constexpr std::size_t kLooked = 4096;  // rows that say what is usual
+  constexpr double kMost = 0.6;          // share of busy rows above which looking does not pay
+  usual_.resize(2 * n_blocks() * kRowCodes);
+  busy_.resize(n_blocks());
+  const bool twice = rest_ < n_rows_;
+  const std::vector<std::uint32_t> looked = sample_rows(rest_, kLooked);
+  parallel_for(n_blocks(), n_threads, [&](std::size_t b, int) {
+    std::size_t n_busy = 0;
+    std::vector<std::uint32_t> pairs(looked.size());
+    for (std::size_t copy = 0; copy < (twice ? 2u : 1u); ++copy) {
+      Code* const common = usual_.data() + (2 * b + copy) * kRowCodes;
+      for (std::size_t j = 0; j < kWidth; ++j) {
+        for (std::size_t i = 0; i < looked.size(); ++i) {
+          const Code* const code = block(b) + (looked[i] + copy * rest_) * kRowCodes + j;
+          pairs[i] = static_cast<std::uint32_t>(code[0]) << 16 | code[kWidth];
+        }
+        std::ranges::sort(pairs);
+        std::size_t longest = 0;
+        for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
+          while (end < pairs.size() && pairs[end] == pairs[begin]) ++end;
+          if (end - begin <= longest) continue;
+          longest = end - begin;
+          common[j] = static_cast<Code>(pairs[begin] >> 16);
+          common[j + kWidth] = static_cast<Code>(pairs[begin]);
+        }
+      }
+      for (const std::uint32_t row : looked) {
+        n_busy +=
+            !std::equal(common, common + kRowCodes, block(b) + (row + copy * rest_) * kRowCodes);
+      }
+    }
+    const auto n_looked = static_cast<double>(looked.size() * (twice ? 2 : 1));
+    if (static_cast<double>(n_busy) > kMost * n_looked) return;
+    busy_[b] = Buffer<std::uint64_t>((n_rows_ + 63) / 64);
+    std::fill_n(busy_[b].data(), busy_[b].size(), std::uint64_t{0});
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      const Code* const common = usual(b, i >= rest_);
+      const bool is_busy = !std::equal(common, common + kRowCodes, block(b) + i * kRowCodes);
+      busy_[b][i / 64] |= std::uint64_t{is_busy} << (i % 64);
+    }
+  });
+}
+
+#define HARDWOOD_TABLE(Code, ...)                                                                  \
+  template EndCodes<Code>::EndCodes(const __VA_ARGS__&, std::span<const Reach>, std::size_t, bool, \
+                                    int);
+#define HARDWOOD_TABLES(Code)                                    \
+  HARDWOOD_TABLE(Code, DenseTable<float>)                        \
+  HARDWOOD_TABLE(Code, DenseTable<double>)                       \
+  HARDWOOD_TABLE(Code, SparseTable<float, std::int32_t, false>)  \
+  HARDWOOD_TABLE(Code, SparseTable<float, std::int64_t, false>)  \
+  HARDWOOD_TABLE(Code, SparseTable<double, std::int32_t, false>) \
+  HARDWOOD_TABLE(Code, SparseTable<double, std::int64_t, false>)
+HARDWOOD_TABLES(std::uint8_t)
+HARDWOOD_TABLES(std::uint16_t)
+#undef HARDWOOD_TABLES
+#undef HARDWOOD_TABLE
+
+template class EndCodes<std::uint8_t>;
+template class EndCodes<std::uint16_t>;
+
+}  // namespace hardwood::bins

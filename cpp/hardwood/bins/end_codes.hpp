@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardwood/bins/binned.hpp"
+#include "hardwood/buffer.hpp"
+#include "hardwood/threat.hpp"
+
+namespace hardwood::bins {
+
+/// Where the ends of every row's ball lie among the candidate thresholds: two codes for each row
+/// and feature, the numbers of candidates that are not above the lower end and not above the upper
+/// one. At candidate k a row is surely right if k < lower, surely left if k >= upper, and ambiguous
+/// between: the sets of ambiguity.hpp, without any rounding to bins.
+///
+/// Rows can come twice, the second time as if nobody could move them: row n + i is row i at rest.
+/// Half of the candidates are then those that serve rows at rest.
+///
+/// Codes lie in blocks of eight features, inside a block row after row, so that a row of a block is
+/// a few neighbouring bytes and the histograms of a block fit the first-level cache. Where most
+/// rows of a block have the same codes, as the dark corners of images, a bit a row tells the
+/// others.
+template <class Code>
+class EndCodes {
+ public:
+  static constexpr std::size_t kWidth = 8;              ///< features a block
+  static constexpr std::size_t kRowCodes = 2 * kWidth;  ///< codes a row of a block: lower, upper
+
+  template <class Table>
+  EndCodes(const Table& table, std::span<const Reach> reach, std::size_t max_bins, bool at_rest,
+           int n_threads);
+
+  std::size_t n_rows() const { return n_rows_; }  ///< rows at rest included
+  std::size_t n_features() const { return candidates_.size(); }
+  std::size_t n_blocks() const { return (n_features() + kWidth - 1) / kWidth; }
+
+  std::span<const float> candidates(std::size_t feature) const { return candidates_[feature]; }
+  /// Codes are below this; a power of two, so that tables of codes have a fixed stride.
+  std::size_t n_codes() const { return n_codes_; }
+  /// Both codes of a missing value: the last one, right of every candidate.
+  Code missing_code() const { return static_cast<Code>(n_codes_ - 1); }
+  bool has_missing(std::size_t feature) const { return has_missing_[feature] != 0; }
+
+  /// The codes of row i begin at block(b)[i * kRowCodes]: lower ones of the block's features first.
+  const Code* block(std::size_t b) const { return codes_.data() + b * n_rows_ * kRowCodes; }
+  const Code* lower(std::size_t feature) const {
+    return block(feature / kWidth) + feature % kWidth;
+  }
+
+  /// The first row at rest; n_rows() if there is none.
+  std::size_t rest() const { return rest_; }
+  /// One bit a row, 64 rows a word: has it an unusual code in this block? Null if many have.
+  const std::uint64_t* busy(std::size_t b) const {
+    return busy_[b].size() ? busy_[b].data() : nullptr;
+  }
+  /// The codes of a block in rows that are not busy, as they lie there.
+  const Code* usual(std::size_t b, bool at_rest) const {
+    return usual_.data() + (2 * b + at_rest) * kRowCodes;
+  }
+
+ private:
+  template <class Table>
+  void choose_all(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
+                  bool at_rest, int n_threads);
+  template <class Table>
+  void encode(const Table& table, std::span<const Reach> reach, std::size_t first_row,
+              int n_threads);
+
+  void find_busy(int n_threads);
+
+  std::size_t n_rows_;
+  std::size_t rest_;
+  std::size_t n_codes_ = 2;
+  std::vector<std::vector<float>> candidates_;
+  std::vector<std::uint8_t> has_missing_;
+  Buffer<Code> codes_;
+  std::vector<Code> usual_;
+  std::vector<Buffer<std::uint64_t>> busy_;
+};
+
+}  // namespace hardwood::bins

@@ -1,0 +1,478 @@
+#include "hardwood/ensemble/certified.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "hardwood/ensemble/exact_sum.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::ensemble {
+namespace {
+
+constexpr std::size_t kBlock = 1 << 12;  // rows handled together
+constexpr std::size_t kMostShares = 32;  // into which sums over rows are cut, for any n_threads
+
+/// The leaves that each row of a stretch can be pushed to.
+struct Reached {
+  std::vector<std::uint32_t> start;  // of each row in `leaf`, and the end
+  std::vector<std::uint32_t> leaf;   // numbers among the tree's leaves
+
+  std::span<const std::uint32_t> of(std::size_t i) const {
+    return {leaf.data() + start[i], leaf.data() + start[i + 1]};
+  }
+};
+
+/// A node as routing reads it.
+struct Step {
+  std::uint32_t candidate;
+  bool has_missing, missing_left;
+  const void* lower;                   // codes of its feature; null: a leaf
+  std::array<std::uint32_t, 2> child;  // right, left; of a leaf: its number among the leaves
+};
+
+/// A leaf of the tree, with the limits of its value.
+struct Leaf {
+  NodeId node;
+  double low, high;
+};
+
+/// One column of the round.
+template <class Code>
+class Output {
+  using Codes = bins::EndCodes<Code>;
+
+ public:
+  Output(const Codes& codes, const CertifiedRound& round, std::size_t column, std::size_t n_rows,
+         int n_threads)
+      : codes_(codes),
+        round_(round),
+        column_(column),
+        n_rows_(n_rows),
+        n_threads_(n_threads),
+        reached_((codes.n_rows() + kBlock - 1) / kBlock) {}
+
+  grow::GrownTree step(std::vector<float>& gradient, std::vector<float>& hessian,
+                       std::vector<std::uint32_t>& rows, grow::CertifiedMemory& memory,
+                       std::uint64_t seed) {
+    return with_loss(round_.loss, round_.loss_parameter, [&](const auto& loss) {
+      grow::CertifiedRequest request;
+      request.n_down = take_derivatives(loss, gradient, hessian, rows);
+      request.gradient = gradient;
+      request.hessian = hessian;
+      request.weight = round_.weight;
+      request.rows = rows;
+      request.features = round_.features;
+      request.monotonic = round_.monotonic;
+      request.rules = round_.rules;
+      request.seed = seed;
+      request.n_threads = n_threads_;
+      grow::CertifiedTree grown = grow_certified(codes_, request, memory);
+      find_reached(grown);
+      checkpoint();
+      refit(loss, grown);
+      for (float& value : grown.tree.value) value *= round_.learning_rate;
+      add(grown.tree);
+      return std::move(grown.tree);
+    });
+  }
+
+ private:
+  /// Rows at rest come after the others.
+  std::size_t of_table(std::size_t row) const { return row < n_rows_ ? row : row - n_rows_; }
+  float label(std::size_t row) const {
+    const float y = round_.y[of_table(row)];
+    return round_.low.n_cols == 1 ? y : static_cast<float>(y == static_cast<float>(column_));
+  }
+  float low(std::size_t row) const { return round_.low(row, column_); }
+  float high(std::size_t row) const { return round_.high(row, column_); }
+  float weight(std::size_t row) const { return round_.weight.empty() ? 1.0f : round_.weight[row]; }
+  bool trains(std::size_t row) const {
+    return round_.sampled.empty() || round_.sampled[of_table(row)];
+  }
+
+  /// Whether the lower margin is the worse one; where both are the same, the one that training
+  /// wants to leave upwards.
+  template <class Loss>
+  static bool low_is_worse(const Loss& loss, float y, float low, float high) {
+    if constexpr (Loss::kSided) return y > 0;
+    const double at_low = loss.loss(y, low), at_high = loss.loss(y, high);
+    return at_low == at_high ? loss.slope(y, low).gradient < 0 : at_low > at_high;
+  }
+
+  /// Derivatives at the worse end of every row; `rows` becomes the rows that train, first those
+  /// that the adversary pushes down, whose number is returned.
+  template <class Loss>
+  std::size_t take_derivatives(const Loss& loss, std::vector<float>& gradient,
+                               std::vector<float>& hessian, std::vector<std::uint32_t>& rows) {
+    const std::size_t n = codes_.n_rows();
+    gradient.resize(n);
+    hessian.resize(n);
+    down_.resize(n);
+    struct Totals {
+      double g = 0, h = 0, loss = 0;
+    };
+    std::vector<Totals> parts(reached_.size());
+    parallel_blocks(n, kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
+      Totals total;
+      for (std::size_t i = begin; i < end; ++i) {
+        const float y = label(i);
+        const bool down = low_is_worse(loss, y, low(i), high(i));
+        const float margin = down ? low(i) : high(i);
+        const Slope slope = loss.slope(y, margin);
+        down_[i] = down;
+        gradient[i] = slope.gradient;
+        hessian[i] = slope.hessian;
+        if (!trains(i)) continue;
+        total.g += weight(i) * std::abs(slope.gradient);
+        total.h += weight(i) * slope.hessian;
+        // The size of a logistic loss is known without looking.
+        total.loss += weight(i) * (Loss::kSided ? 1.0 : std::abs(loss.loss(y, margin)));
+      }
+      parts[begin / kBlock] = total;
+    });
+    Totals total;
+    for (const Totals& part : parts) {
+      total.g += part.g, total.h += part.h, total.loss += part.loss;
+    }
+    g_sum_ = ExactSum(total.g);
+    h_sum_ = ExactSum(total.h);
+    loss_sum_ = ExactSum(total.loss);
+    return list_rows(rows);
+  }
+
+  /// The rows that train in order, first those that the adversary pushes down; how many these are.
+  std::size_t list_rows(std::vector<std::uint32_t>& rows) const {
+    const std::size_t n = codes_.n_rows(), n_blocks = reached_.size();
+    std::vector<std::size_t> place(2 * n_blocks + 1);  // of a block's rows pushed down, then up
+    const auto for_block = [&](std::size_t b, auto&& body) {
+      for (std::size_t i = b * kBlock; i < std::min((b + 1) * kBlock, n); ++i) {
+        if (trains(i)) body(i, down_[i] ? b : n_blocks + b);
+      }
+    };
+    parallel_for(n_blocks, n_threads_, [&](std::size_t b, int) {
+      for_block(b, [&](std::size_t, std::size_t part) { ++place[part + 1]; });
+    });
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    const std::size_t n_down = place[n_blocks];
+    rows.resize(place.back());
+    parallel_for(n_blocks, n_threads_, [&](std::size_t b, int) {
+      std::size_t next[2] = {place[b], place[n_blocks + b]};
+      for_block(b, [&](std::size_t i, std::size_t part) {
+        rows[next[part >= n_blocks]++] = static_cast<std::uint32_t>(i);
+      });
+    });
+    return n_down;
+  }
+
+  void find_reached(const grow::CertifiedTree& grown) {
+    const grow::GrownTree& tree = grown.tree;
+    std::vector<Step> steps;
+    leaves_.clear();
+    for (std::size_t i = 0; i < tree.feature.size(); ++i) {
+      if (tree.feature[i] == kLeaf) {
+        steps.push_back(
+            {0, false, false, nullptr, {static_cast<std::uint32_t>(leaves_.size()), 0}});
+        leaves_.push_back({static_cast<NodeId>(i), grown.value_low[i], grown.value_high[i]});
+        continue;
+      }
+      const auto f = static_cast<std::size_t>(tree.feature[i]);
+      steps.push_back(
+          {grown.candidate[i],
+           codes_.has_missing(f),
+           tree.missing_left[i] != 0,
+           codes_.lower(f),
+           {static_cast<std::uint32_t>(tree.right[i]), static_cast<std::uint32_t>(tree.left[i])}});
+    }
+    const Code missing = codes_.missing_code();
+    parallel_blocks(
+        codes_.n_rows(), kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
+          Reached& reached = reached_[begin / kBlock];
+          reached.start.resize(end - begin + 1);
+          reached.leaf.clear();
+          reached.leaf.reserve(2 * (end - begin));
+          std::vector<std::uint32_t> open;
+          for (std::size_t i = begin; i < end; ++i) {
+            find_reached(steps, i, missing, open, reached.leaf);
+            reached.start[i - begin + 1] = static_cast<std::uint32_t>(reached.leaf.size());
+          }
+        });
+  }
+
+  static void find_reached(const std::vector<Step>& steps, std::size_t row, Code missing,
+                           std::vector<std::uint32_t>& open, std::vector<std::uint32_t>& leaf) {
+    std::uint32_t at = 0;
+    while (true) {
+      const Step& step = steps[at];
+      if (!step.lower) {
+        leaf.push_back(step.child[0]);
+        if (open.empty()) return;
+        at = open.back();
+        open.pop_back();
+        continue;
+      }
+      const Code* const code = static_cast<const Code*>(step.lower) + row * Codes::kRowCodes;
+      const Code lower = code[0], upper = code[Codes::kWidth];
+      bool left = step.candidate >= upper;
+      const bool both = !left && step.candidate >= lower;
+      if (step.has_missing && lower == missing) left = step.missing_left;
+      if (both) open.push_back(step.child[1]);
+      at = step.child[left];  // no branch: sides are random
+    }
+  }
+
+  /// A row's worst reachable leaf and its margin there.
+  struct Worst {
+    std::uint32_t leaf;
+    float margin;
+  };
+
+  template <class Loss>
+  Worst worst(const Loss& loss, std::size_t row, std::span<const std::uint32_t> reached,
+              std::span<const float> value) const {
+    const float y = label(row);
+    if constexpr (Loss::kSided) {
+      const float sign = y > 0 ? 1.0f : -1.0f;
+      std::uint32_t worst_leaf = reached[0];
+      for (std::size_t e = 1; e < reached.size(); ++e) {
+        if (sign * value[reached[e]] < sign * value[worst_leaf]) worst_leaf = reached[e];
+      }
+      return {worst_leaf, (y > 0 ? low(row) : high(row)) + value[worst_leaf]};
+    }
+    std::uint32_t least = reached[0], largest = reached[0];
+    for (std::size_t e = 1; e < reached.size(); ++e) {
+      if (value[reached[e]] < value[least]) least = reached[e];
+      if (value[reached[e]] > value[largest]) largest = reached[e];
+    }
+    const float at_low = low(row) + value[least], at_high = high(row) + value[largest];
+    return low_is_worse(loss, y, at_low, at_high) ? Worst{least, at_low} : Worst{largest, at_high};
+  }
+
+  /// Newton steps on all leaves, each row in its worst one; the best values on the way are kept.
+  template <class Loss>
+  void refit(const Loss& loss, grow::CertifiedTree& grown) {
+    std::vector<float> value, best;
+    for (const Leaf& leaf : leaves_) {
+      value.push_back(grown.tree.value[static_cast<std::size_t>(leaf.node)]);
+    }
+    double least = std::numeric_limits<double>::infinity();
+    for (int k = 0; round_.n_refits > 0; ++k) {
+      const double now = look(loss, value);
+      if (now < least) least = now, best = value;
+      if (k == round_.n_refits) break;
+      const double damping = 1 / (1 + 0.5 * k);
+      for (std::size_t l = 0; l < leaves_.size(); ++l) {
+        const double wanted =
+            std::clamp(wanted_value(loss, l, value[l]), leaves_[l].low, leaves_[l].high);
+        value[l] = static_cast<float>(value[l] + damping * (wanted - double{value[l]}));
+      }
+    }
+    if (round_.n_refits > 0) value = best;
+    for (std::size_t l = 0; l < leaves_.size(); ++l) {
+      grown.tree.value[static_cast<std::size_t>(leaves_[l].node)] = value[l];
+    }
+  }
+
+  struct LeafSums {
+    double g = 0, h = 0;
+  };
+
+  /// The objective with these values; derivatives by them, or what their rows lack, are kept.
+  template <class Loss>
+  double look(const Loss& loss, std::span<const float> value) {
+    const std::size_t n_blocks = reached_.size(), n_leaves = leaves_.size();
+    const std::size_t n_shares = std::min(kMostShares, n_blocks);
+    std::vector<double> losses(n_shares);
+    std::vector<std::vector<LeafSums>> sums(n_shares, std::vector<LeafSums>(n_leaves));
+    worst_leaf_.resize(std::is_same_v<Loss, Quantile> ? codes_.n_rows() : 0);
+    parallel_for(n_shares, n_threads_, [&](std::size_t share, int) {
+      double total = 0;
+      const auto scratch = std::make_unique<Scratch>();
+      for (std::size_t b = n_blocks * share / n_shares; b < n_blocks * (share + 1) / n_shares;
+           ++b) {
+        total += look_at(loss, value, b, sums[share], *scratch);
+      }
+      losses[share] = total;
+    });
+    sums_.assign(n_leaves, {});
+    for (const std::vector<LeafSums>& part : sums) {
+      for (std::size_t l = 0; l < n_leaves; ++l) sums_[l].g += part[l].g, sums_[l].h += part[l].h;
+    }
+    double objective = std::accumulate(losses.begin(), losses.end(), 0.0);
+    if constexpr (!std::is_same_v<Loss, Quantile>) {
+      for (const float w : value) {
+        objective += round_.rules.reg_lambda / 2 * w * w + round_.rules.reg_alpha * std::abs(w);
+      }
+    }
+    return objective;
+  }
+
+  /// Memory for the rows of a block.
+  struct Scratch {
+    std::array<std::uint32_t, kBlock> row, leaf;
+    std::array<float, kBlock> y, margin, gradient, hessian;
+    std::array<double, kBlock> loss;
+  };
+
+  template <class Loss>
+  double look_at(const Loss& loss, std::span<const float> value, std::size_t b,
+                 std::vector<LeafSums>& sums, Scratch& at) {
+    const std::size_t begin = b * kBlock, end = std::min(begin + kBlock, codes_.n_rows());
+    std::size_t n = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!trains(i)) continue;
+      const Worst found = worst(loss, i, reached_[b].of(i - begin), value);
+      at.row[n] = static_cast<std::uint32_t>(i);
+      at.leaf[n] = found.leaf;
+      at.y[n] = label(i);
+      at.margin[n++] = found.margin;
+      if constexpr (std::is_same_v<Loss, Quantile>) worst_leaf_[i] = found;
+    }
+    const Looks looks{at.y.data(), at.margin.data(), at.loss.data(), at.gradient.data(),
+                      at.hessian.data()};
+    auto* look = look_plain<Loss>;
+#if HARDWOOD_X86
+    if (has_avx2()) look = look_avx2<Loss>;
+#endif
+    look(loss, n, looks);
+    double total = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const double w = weight(at.row[k]);
+      LeafSums& sum = sums[at.leaf[k]];
+      total += loss_sum_.term(w, at.loss[k]);
+      sum.g += g_sum_.term(w, double{at.gradient[k]});
+      sum.h += h_sum_.term(w, double{at.hessian[k]});
+    }
+    return total;
+  }
+
+  /// Where a leaf's value would be best, its rows staying in it.
+  template <class Loss>
+  double wanted_value(const Loss&, std::size_t l, float value) {
+    const double lambda = round_.rules.reg_lambda, alpha = round_.rules.reg_alpha;
+    const double h = sums_[l].h, pull = h * value - sums_[l].g;
+    const double soft = pull > alpha ? pull - alpha : pull < -alpha ? pull + alpha : 0.0;
+    return h + lambda > 0 ? soft / (h + lambda) : 0.0;
+  }
+  double wanted_value(const Quantile& loss, std::size_t l, float value) {
+    struct Lack {
+      float lack;
+      double weight;
+    };
+    std::vector<Lack> lacks;
+    double total = 0;
+    for (std::size_t i = 0; i < codes_.n_rows(); ++i) {
+      if (!trains(i) || worst_leaf_[i].leaf != l) continue;
+      lacks.push_back({label(i) - worst_leaf_[i].margin, double{weight(i)}});
+      total += lacks.back().weight;
+    }
+    if (lacks.empty()) return value;
+    std::ranges::sort(lacks, {}, &Lack::lack);
+    double below = 0;
+    for (const Lack& one : lacks) {
+      below += one.weight;
+      if (below >= loss.share * total * (1 - 1e-12)) return value + double{one.lack};
+    }
+    return value + double{lacks.back().lack};
+  }
+
+  /// Add the finished tree to the ends of all rows.
+  void add(const grow::GrownTree& tree) {
+    std::vector<float> value;
+    for (const Leaf& leaf : leaves_) {
+      value.push_back(tree.value[static_cast<std::size_t>(leaf.node)]);
+    }
+    parallel_for(reached_.size(), n_threads_, [&](std::size_t b, int) {
+      const std::size_t begin = b * kBlock, end = std::min(begin + kBlock, codes_.n_rows());
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::span<const std::uint32_t> reached = reached_[b].of(i - begin);
+        float least = value[reached[0]], largest = least;
+        for (const std::uint32_t leaf : reached.subspan(1)) {
+          least = std::min(least, value[leaf]);
+          largest = std::max(largest, value[leaf]);
+        }
+        round_.low(i, column_) += least;
+        round_.high(i, column_) += largest;
+      }
+    });
+  }
+
+  const Codes& codes_;
+  const CertifiedRound& round_;
+  std::size_t column_;
+  std::size_t n_rows_;
+  int n_threads_;
+  std::vector<std::uint8_t> down_;
+  std::vector<Reached> reached_;  // of each block of rows
+  std::vector<Leaf> leaves_;
+  std::vector<LeafSums> sums_;  // of each leaf, see look
+  ExactSum g_sum_, h_sum_, loss_sum_;
+  std::vector<Worst> worst_leaf_;  // of each row, for quantiles
+};
+
+void check(const CertifiedRound& round, std::size_t n_table_rows, std::size_t n_code_rows,
+           std::size_t n_features) {
+  const auto need = [](const char* name, std::size_t wanted, std::size_t got) {
+    if (got == wanted) return;
+    throw std::invalid_argument(std::string(name) + " needs " + std::to_string(wanted) +
+                                " entries, got " + std::to_string(got) + ".");
+  };
+  need("y", n_table_rows, round.y.size());
+  need("low", n_code_rows, round.low.n_rows);
+  need("high", n_code_rows, round.high.n_rows);
+  need("high", round.low.n_cols, round.high.n_cols);
+  if (!round.weight.empty()) need("weight", n_code_rows, round.weight.size());
+  if (!round.sampled.empty()) need("sampled", n_table_rows, round.sampled.size());
+  if (!round.monotonic.empty()) need("monotonic", n_features, round.monotonic.size());
+  for (std::size_t i = 0; i < round.features.size(); ++i) {
+    const Feature feature = round.features[i];
+    if (feature < 0 || static_cast<std::size_t>(feature) >= n_features ||
+        (i > 0 && feature <= round.features[i - 1])) {
+      throw std::invalid_argument(
+          "features must be increasing and from 0 to " + std::to_string(n_features - 1) + ", got " +
+          std::to_string(feature) + " at position " + std::to_string(i) + ".");
+    }
+  }
+}
+
+}  // namespace
+
+template <class Code>
+struct CertifiedBoosting<Code>::Workspace {
+  std::vector<float> gradient, hessian;
+  std::vector<std::uint32_t> rows;
+  grow::CertifiedMemory memory;
+};
+
+template <class Code>
+std::vector<grow::GrownTree> CertifiedBoosting<Code>::step(const CertifiedRound& round) {
+  check(round, n_rows_, codes_.n_rows(), codes_.n_features());
+  const std::lock_guard guard(busy_);
+  const int n_threads = std::max(round.rules.n_threads, 1);
+  const std::size_t n_outputs = round.low.n_cols;
+  workspaces_.resize(std::max(workspaces_.size(), static_cast<std::size_t>(n_threads)));
+  std::vector<grow::GrownTree> trees(n_outputs);
+  const auto grow_one = [&](std::size_t k, std::size_t slot, int threads) {
+    if (!workspaces_[slot]) workspaces_[slot] = std::make_shared<Workspace>();
+    Workspace& work = *workspaces_[slot];
+    trees[k] = Output<Code>(codes_, round, k, n_rows_, threads)
+                   .step(work.gradient, work.hessian, work.rows, work.memory,
+                         round.seed * n_outputs + k + 1);
+  };
+  // A tree a thread needs no waiting for each other; the trees that are left over are shared.
+  const std::size_t n_alone = n_threads > 1 ? n_outputs - n_outputs % std::size_t(n_threads) : 0;
+  parallel_for(n_alone, n_threads, [&](std::size_t k, int thread) {
+    grow_one(k, static_cast<std::size_t>(thread), 1);
+  });
+  for (std::size_t k = n_alone; k < n_outputs; ++k) grow_one(k, 0, n_threads);
+  return trees;
+}
+
+template class CertifiedBoosting<std::uint8_t>;
+template class CertifiedBoosting<std::uint16_t>;
+
+}  // namespace hardwood::ensemble

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "hardwood/bins/end_codes.hpp"
+#include "hardwood/grow/grown_tree.hpp"
+#include "hardwood/grow/newton.hpp"
+#include "hardwood/types.hpp"
+
+namespace hardwood::grow {
+
+/// What one tree of certified boosting is grown from.
+struct CertifiedRequest {
+  std::span<const float> gradient;         ///< one a row, finite
+  std::span<const float> hessian;          ///< one a row, >= 0
+  std::span<const float> weight;           ///< one a row, >= 0, or empty: 1
+  std::span<const std::uint32_t> rows;     ///< that train: first those the adversary pushes down
+  std::size_t n_down = 0;                  ///< how many of them it pushes down; the others up
+  std::span<const Feature> features;       ///< increasing, or empty: every feature
+  std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
+  NewtonRules rules;
+  std::uint64_t seed = 0;  ///< for the rounding of gradients
+  int n_threads = 1;
+};
+
+struct CertifiedTree {
+  GrownTree tree;
+  std::vector<std::uint32_t> candidate;       ///< of a node that splits: where its threshold stands
+  std::vector<double> value_low, value_high;  ///< limits of a leaf's value
+};
+
+/// Memory that trees reuse.
+class CertifiedMemory {
+ public:
+  CertifiedMemory();
+  ~CertifiedMemory();
+  struct Parts;
+  Parts& parts() { return *parts_; }
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Grow a tree on rows that go wherever the adversary can send them.
+///
+/// A row that is ambiguous at a split goes into both children. One of them owns it: the one where
+/// its margin is worse, which at a split whose left value is the lower one is the left child for a
+/// row that the adversary pushes down. A row counts in full in the node that owns it and by half
+/// in the others.
+///
+/// A split is judged by what is left of its gain when each ambiguous row is where it is worse. Two
+/// histograms give these sums: one for splits whose left value is the lower one, one for the
+/// reverse. A candidate counts only if the values it leads to are in the order of its histogram;
+/// this is the adversary's exact reply (see `NewtonCriterion`), rows told apart by where they are
+/// pushed.
+///
+/// A split that gains less than `min_split_gain` and has no better one below it is taken back once
+/// the tree is grown. Same bytes for any number of threads.
+template <class Code>
+CertifiedTree grow_certified(const bins::EndCodes<Code>& codes, const CertifiedRequest& request,
+                             CertifiedMemory& memory);
+
+}  // namespace hardwood::grow

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "hardwood/buffer.hpp"
+#include "hardwood/grow/histogram.hpp"
+#include "hardwood/grow/row_set.hpp"
+#include "hardwood/parallel.hpp"
+
+namespace hardwood::grow {
+
+/// Histograms that are not in use. Trees are grown depth first, so there are few.
+template <class Cell>
+class HistogramPool {
+ public:
+  Buffer<Cell> take(std::size_t n_cells) {
+    const std::lock_guard guard(lock_);
+    if (n_cells != n_cells_) free_.clear();
+    n_cells_ = n_cells;
+    if (free_.empty()) return Buffer<Cell>(n_cells);
+    Buffer<Cell> buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
+  }
+  void give_back(Buffer<Cell> buffer) {
+    const std::lock_guard guard(lock_);
+    if (buffer.size() && buffer.size() == n_cells_) free_.push_back(std::move(buffer));
+  }
+
+ private:
+  std::mutex lock_;
+  std::size_t n_cells_ = 0;
+  std::vector<Buffer<Cell>> free_;
+};
+
+/// The one place where sums over rows are asked for: the histogram of a node, added up over all who
+/// have rows of it. A single process has them all and answers with its own.
+template <class Stat>
+class NodeSums {
+ public:
+  using Row = typename Stat::Row;
+  using Cell = typename Stat::Cell;
+
+  NodeSums(const HistogramPlan& plan, const RowSet<Row>& rows, HistogramPool<Cell>& pool)
+      : plan_(plan), rows_(rows), pool_(pool) {}
+
+  /// The whole histogram of the rows [begin, end). Returns false where it is better asked for pass
+  /// by pass, while the cells are in the cache: unless there are fewer passes than threads, and the
+  /// rows must be shared out, too.
+  bool all(std::size_t begin, std::size_t end, Cell* cells, int n_threads) const {
+    const std::size_t n_passes = plan_.passes.size();
+    const std::size_t n_shares = (static_cast<std::size_t>(n_threads) + n_passes - 1) / n_passes;
+    if (n_shares < 2) return false;
+    std::vector<Buffer<Cell>> parts;
+    for (std::size_t share = 1; share < n_shares; ++share) {
+      parts.push_back(pool_.take(plan_.n_cells));
+    }
+    const auto start = [&](std::size_t share) { return begin + (end - begin) * share / n_shares; };
+    parallel_for(n_passes * n_shares, n_threads, [&](std::size_t task, int) {
+      const std::size_t share = task / n_passes;
+      add_up(start(share), start(share + 1), plan_.passes[task % n_passes],
+             share ? parts[share - 1].data() : cells);
+    });
+    parallel_for(n_passes, n_threads, [&](std::size_t p, int) {
+      const Pass& pass = plan_.passes[p];
+      for (const Buffer<Cell>& part : parts) {
+        for (std::size_t i = pass.first_cell; i < pass.first_cell + plan_.cells(pass); ++i) {
+          cells[i] += part[i];
+        }
+      }
+    });
+    for (Buffer<Cell>& part : parts) pool_.give_back(std::move(part));
+    return true;
+  }
+
+  /// The cells of one pass.
+  void one(std::size_t begin, std::size_t end, const Pass& pass, Cell* cells) const {
+    add_up(begin, end, pass, cells);
+  }
+
+  /// The cells of a few columns, one after the other; see `add_columns`.
+  void some(std::size_t begin, std::size_t end, std::span<const Pass* const> passes,
+            Cell* cells) const {
+    std::fill_n(cells, passes.size() * plan_.n_sides * plan_.n_codes, Cell{});
+    add_columns<Stat>(rows_.range(begin, end), plan_, passes, cells);
+  }
+
+ private:
+  void add_up(std::size_t begin, std::size_t end, const Pass& pass, Cell* cells) const {
+    std::fill_n(cells + pass.first_cell, plan_.cells(pass), Cell{});
+    add_rows<Stat>(rows_.range(begin, end), plan_, pass, cells + pass.first_cell);
+  }
+
+  const HistogramPlan& plan_;
+  const RowSet<Row>& rows_;
+  HistogramPool<Cell>& pool_;
+};
+
+}  // namespace hardwood::grow

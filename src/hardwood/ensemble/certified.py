@@ -1,0 +1,323 @@
+"""Certified boosting: every round learns from the worst margins that the adversary can cause."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hardwood import _core
+from hardwood._check import FloatArray
+from hardwood.ensemble import loss as losses
+from hardwood.ensemble.boosting import Model, Rounds, Sampling, Validation, Watch, boost
+from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, Softmax, Weight
+from hardwood.grow.grow import GrownTree
+from hardwood.grow.newton import NewtonRules
+from hardwood.model.decision import SOFTMAX_TIE, cut_at
+from hardwood.model.trees import LEAF, Trees
+from hardwood.threat import Reach
+
+_N_REFITS = 3  # Newton steps on the leaves of a tree
+_N_JOINT_STEPS = 25  # of L-BFGS on all leaves
+
+
+class OneVsRest(Softmax):
+    """Log loss of many classes whose margins are trained one against the rest."""
+
+    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+        """Log odds of each class."""
+        count = np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs)
+        return self.base_of(np.log(count / (count.sum() - count)))
+
+
+def margin_loss(loss: Loss) -> tuple[_core.MarginLoss, float]:
+    """The loss as the core knows it, with its parameter."""
+    if isinstance(loss, losses.Huber):
+        return _core.MarginLoss.huber, float(loss.slope)
+    if isinstance(loss, losses.Quantile):
+        return _core.MarginLoss.quantile, loss.quantile
+    plain = {
+        losses.BinaryLogistic: _core.MarginLoss.logistic,
+        OneVsRest: _core.MarginLoss.logistic,
+        losses.SquaredError: _core.MarginLoss.squared,
+        losses.Poisson: _core.MarginLoss.poisson,
+    }
+    if type(loss) not in plain:
+        raise ValueError(
+            'inner="certified" learns from the worst margin of each row, and a callable loss, '
+            "which gives derivatives only, does not say which margin is worse; "
+            'use inner="exact", or a loss by name.'
+        )
+    return plain[type(loss)], 0.0
+
+
+@dataclass
+class Ends:
+    """The least and the largest margins that the adversary can give rows.
+
+    Of each tree the worst leaf counts that a row can be pushed to, so the true range lies inside.
+    """
+
+    low: Float32Array
+    high: Float32Array
+
+    @classmethod
+    def of(cls, model: Model, X: Any, reach: Reach, n_threads: int) -> "Ends":
+        """Those of a model under construction."""
+        base = np.tile(model.base.astype(np.float32), (X.shape[0], 1))
+        ends = cls(base, base.copy())
+        if model.n_nodes:
+            ends.add(model.trees(), X, reach, n_threads)
+        return ends
+
+    def add(self, trees: Trees, X: Any, reach: Reach, n_threads: int) -> None:
+        """Add more trees."""
+        _core.add_certified_ends(
+            trees._core, X, reach.limits, self.low, self.high, n_threads=n_threads
+        )
+
+    def worst(self, loss: KnownLoss, y: Float32Array) -> Float32Array:
+        """The margins that cost most: the own class low, the others high."""
+        if isinstance(loss, Softmax):
+            own = y[:, None] == np.arange(loss.n_outputs)
+        elif isinstance(loss, losses.BinaryLogistic):
+            own = y[:, None] > 0
+        else:
+            own = (loss.per_row(y, self.low) >= loss.per_row(y, self.high))[:, None]
+        worst: Float32Array = np.where(own, self.low, self.high)
+        return worst
+
+    def certified(self, y: Float32Array) -> npt.NDArray[np.bool_]:
+        """Rows whose label no margin between the ends changes."""
+        low, high = self.low.astype(np.float64), self.high.astype(np.float64)
+        if low.shape[1] == 1:
+            cut = cut_at(0.5, "logistic", np.float32)
+            kept = np.where(y > 0, low[:, 0] > cut, high[:, 0] <= cut)
+            return np.asarray(kept, dtype=np.bool_)
+        label, rows = y.astype(np.intp), np.arange(len(y))
+        # Margins as near as a tie is are not told apart; to count them as lost is sound.
+        wins = low[rows, label][:, None] > high + SOFTMAX_TIE["float32"]
+        wins[rows, label] = True
+        return np.asarray(wins.all(axis=1), dtype=np.bool_)
+
+
+@dataclass
+class CertifiedBooster:
+    """Training rows with the ends of their margins, and the model that grows round by round.
+
+    Parameters are those of `Booster`; `robustness` is the share of the loss that is taken at the
+    worst margins, the rest is taken at the plain ones: rows come twice then, the second time at
+    rest.
+    """
+
+    X: Any
+    y: Float32Array
+    weight: Float32Array | None
+    reach: Reach
+    max_bins: int
+    robustness: float
+    loss: KnownLoss
+    monotonic: npt.NDArray[np.int8]
+    sampling: Sampling
+    learning_rate: float
+    rules: NewtonRules
+    model: Model
+    dense: FloatArray | None = None  # X written out, where somebody needs it
+    _table: Any = field(init=False)
+    _ends: Ends = field(init=False)
+    _weights: Float32Array = field(init=False)
+    _plain: Float32Array | None = field(init=False, default=None)
+    _n_plain: int = field(init=False, default=0)  # rounds in `_plain`
+
+    def __post_init__(self) -> None:
+        """Find the candidates, and where the margins stand."""
+        n_threads = self.rules.n_threads
+        at_rest = self.robustness < 1
+        how: dict[str, Any] = {
+            "max_bins": self.max_bins,
+            "at_rest": at_rest,
+            "n_threads": n_threads,
+        }
+        if sparse.issparse(self.X):
+            X = self.X.tocsc()
+            X.sum_duplicates()  # and brings each column in order
+            lines = (X.indptr, X.indices, X.data, X.shape[0])
+            self._table = _core.CertifiedBoosting(*lines, self.reach.limits, **how)
+        else:
+            self._table = _core.CertifiedBoosting(self.X, self.reach.limits, **how)
+        self._ends = self._ends_to_start(self.reach)
+        self._weights = np.empty(0, np.float32) if self.weight is None else self.weight
+        if at_rest:
+            rest = self._ends_to_start(nobody(self.reach))
+            self._ends = Ends(
+                np.concatenate([self._ends.low, rest.low]),
+                np.concatenate([self._ends.high, rest.high]),
+            )
+            weight = np.ones_like(self.y) if self.weight is None else self.weight
+            shares = np.float32(self.robustness), np.float32(1 - self.robustness)
+            self._weights = np.concatenate([weight * share for share in shares])
+
+    def _ends_to_start(self, reach: Reach) -> Ends:
+        X = self.rows() if self.model.n_nodes else self.X
+        return Ends.of(self.model, X, reach, self.rules.n_threads)
+
+    def rows(self) -> Any:
+        """X as a dense table."""
+        if not sparse.issparse(self.X):
+            return self.X
+        if self.dense is None:
+            self.dense = np.ascontiguousarray(self.X.toarray(), dtype=np.float64)
+        return self.dense
+
+    def candidates(self, feature: int) -> Float32Array:
+        """Give the thresholds that trees can choose for a feature, increasing."""
+        found: Float32Array = self._table.candidates(feature)
+        return found
+
+    @property
+    def ends(self) -> Ends:
+        """The ends of the margins of the rows as the adversary moves them."""
+        return Ends(self._ends.low[: len(self.y)], self._ends.high[: len(self.y)])
+
+    @property
+    def margin(self) -> Float32Array:
+        """Plain margins; they are not needed to train, so they are added up when asked for."""
+        if self._plain is None:
+            self._plain = np.tile(self.model.base.astype(np.float32), (len(self.y), 1))
+        n_rounds = self.model.n_rounds
+        if self._n_plain < n_rounds:
+            trees = self.model.rounds_from(self._n_plain)
+            rows = Validation(self.rows(), self.y, None, self._plain, self.rules.n_threads)
+            rows.add(trees)
+            self._n_plain = n_rounds
+        return self._plain
+
+    def step(self) -> None:
+        """Add one round."""
+        n_rounds = self.model.n_rounds
+        rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
+        kind, parameter = margin_loss(self.loss)
+        arrays = self._table.step(
+            self.y,
+            self._weights,
+            self._ends.low,
+            self._ends.high,
+            np.empty(0, np.uint8) if rows is None else rows,
+            np.empty(0, np.int32) if features is None else features,
+            self.monotonic,
+            self.rules.core(),
+            loss=kind,
+            loss_parameter=parameter,
+            learning_rate=self.learning_rate,
+            n_refits=_N_REFITS,
+            seed=n_rounds,
+        )
+        trees = [GrownTree(*tree) for tree in arrays]
+        self.model.add(trees, [tree.value[:, 0] for tree in trees])
+
+    def refit_together(self, trees: Trees) -> Trees:
+        """The same trees with leaf values that are best together, for many classes."""
+        value = _core.joint_refit(
+            trees._core,
+            self.rows(),
+            self.y,
+            np.empty(0, np.float32) if self.weight is None else self.weight,
+            self.reach.limits,
+            robustness=self.robustness,
+            penalty=self.rules.reg_lambda,
+            n_steps=_N_JOINT_STEPS,
+            n_threads=self.rules.n_threads,
+        )
+        state = trees.__getstate__()
+        # Of inner nodes the values stay what they were; nobody reads them.
+        leaf = trees.feature == LEAF
+        state["value"] = np.where(leaf[:, None], value[:, None], trees.value)
+        return Trees(**state)
+
+
+def nobody(reach: Reach) -> Reach:
+    """A threat that moves nothing."""
+    limits = reach.limits.copy()
+    limits[:, :2] = 0
+    return Reach(limits, reach.down_scale, reach.up_scale, 0.0)
+
+
+@dataclass
+class CertifiedValidation(Validation):
+    """Rows that are not learned from, with the ends of their margins, too."""
+
+    ends: Ends
+    reach: Reach
+    n_threads: int
+
+    def add(self, trees: Trees) -> None:
+        """Add the trees of a round."""
+        super().add(trees)
+        self.ends.add(trees, self.X, self.reach, self.n_threads)
+
+
+@dataclass
+class CertifiedWatch(Watch):
+    """Looks at certified figures beside the plain ones; early stopping looks at these."""
+
+    def _evaluate(self, booster: Rounds) -> float:
+        assert isinstance(booster, CertifiedBooster)
+        score = super()._evaluate(booster)
+        loss = booster.loss
+        for name, value in _figures(loss, booster.y, booster.weight, booster.ends):
+            self._note("train", name, value)
+        held = self.validation
+        if isinstance(held, CertifiedValidation):
+            figures = dict(_figures(loss, held.y, held.weight, held.ends))
+            for name, value in figures.items():
+                self._note("validation", name, value)
+            if self.scorer is None:
+                score = -figures["certified_loss"]
+        return score
+
+
+def _figures(
+    loss: KnownLoss, y: Float32Array, weight: Weight, ends: Ends
+) -> list[tuple[str, float]]:
+    figures = [("certified_loss", loss.mean(y, ends.worst(loss, y), weight))]
+    if isinstance(loss, losses.BinaryLogistic | Softmax):
+        figures.append(("certified_accuracy", float(np.mean(ends.certified(y)))))
+    return figures
+
+
+def boost_certified(
+    booster: CertifiedBooster, n_rounds: int, watch: CertifiedWatch
+) -> tuple[Trees, Trees]:
+    """Add up to `n_rounds` rounds; with many classes, refit all leaves together at the end.
+
+    Gives the finished model, and the one that more rounds would go on from. The figures of the
+    last round that is kept become those of the finished one.
+    """
+    grown = boost(booster, n_rounds, watch)
+    if len(booster.model.base) == 1:
+        return grown, grown
+    trees = booster.refit_together(grown)
+    _correct(watch, booster, trees, grown.n_trees // grown.n_outputs)
+    return trees, grown
+
+
+def _correct(watch: CertifiedWatch, booster: CertifiedBooster, trees: Trees, n_kept: int) -> None:
+    """Put the figures of a refitted model in the place of those before."""
+    loss, n_threads = booster.loss, booster.rules.n_threads
+    seen: dict[str, tuple[Any, Float32Array, Weight]] = {
+        "train": (booster.rows(), booster.y, booster.weight)
+    }
+    if watch.validation is not None:
+        held = watch.validation
+        seen["validation"] = (held.X, held.y, held.weight)
+    for where, history in watch.evals_result.items():
+        X, y, weight = seen[where]
+        ends = Ends.of(Model.from_trees(trees), X, booster.reach, n_threads)
+        margin = trees.margin(X, n_jobs=n_threads).astype(np.float32)
+        new = {"loss": loss.mean(y, margin, weight), **dict(_figures(loss, y, weight, ends))}
+        for name, values in history.items():
+            # Rounds are counted from the end: an earlier fit may have kept no history.
+            at = n_kept - booster.model.n_rounds - 1
+            if name in new:
+                values[at] = new[name]

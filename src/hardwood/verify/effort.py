@@ -1,0 +1,218 @@
+"""How long a question may take, who is told, and what happens at Ctrl-C."""
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FloatArray
+from hardwood.errors import UndecidedWarning
+from hardwood.verify.problem import Problem
+from hardwood.verify.result import StatusArray
+
+Progress = Callable[[int, int, int], object]
+Tell = Callable[[int, int], None]  # rows that are done, and how many of these are undecided
+
+_PULSE = 0.05  # seconds between two looks at the search
+_GRACE = 0.3  # seconds, for work that keeps the time by itself, roughly
+REASON = {
+    _core.Ending.exact: "",
+    _core.Ending.time: "time limit",
+    _core.Ending.rounding: "within the rounding of the model's own sum",
+    _core.Ending.stopped: "interrupted",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search says, row by row."""
+
+    lower: FloatArray
+    upper: FloatArray
+    reason: StatusArray
+    X_adv: FloatArray
+    seconds: FloatArray
+
+    def verdict(self) -> StatusArray:
+        """Read the answer to a decision."""
+        proven = np.where(np.isinf(self.lower), "certified", "unknown")
+        return np.where(np.isfinite(self.upper), "broken", proven)
+
+
+@dataclass
+class Effort:
+    """How long a call may take, from its start, and who is told.
+
+    All questions of a call share one. When its time is over, or after Ctrl-C, what is open stays
+    open, and the call returns what is proven and found by then.
+    """
+
+    time_limit: float | None = None
+    total_time_limit: float | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "total_time_limit"):
+            seconds = getattr(self, name)
+            if seconds is not None and not seconds > 0:
+                raise ValueError(f"{name} must be a number of seconds > 0, got {name}={seconds}.")
+        limit = np.inf if self.total_time_limit is None else self.total_time_limit
+        self.end = time.monotonic() + limit
+        self.interrupted = False
+
+    def left(self) -> float:
+        """Seconds until the call has to end."""
+        return 0.0 if self.interrupted else max(self.end - time.monotonic(), 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether the call has to end."""
+        return self.left() == 0
+
+    @property
+    def why(self) -> str:
+        """The reason of rows whose turn does not come."""
+        return REASON[_core.Ending.stopped if self.interrupted else _core.Ending.time]
+
+    def tell(self, n_rows: int, n_done: int = 0, n_open: int = 0) -> Tell:
+        """How to tell of the progress of some rows, after others."""
+
+        def told(done: int, undecided: int) -> None:
+            if self.progress is not None:
+                self.progress(n_done + done, n_open + undecided, n_rows)
+
+        return told
+
+    def ask(self, problem: Problem, part: Callable[[Problem, Tell], Found]) -> Found:
+        """Ask about rows of the same categories at a time; what is over is left open."""
+        n_done = n_open = 0
+
+        def answer(one: Problem) -> tuple[npt.NDArray[Any], ...]:
+            nonlocal n_done, n_open
+            found = part(one, self.tell(len(problem.X), n_done, n_open))
+            n_done += len(one.X)
+            n_open += int(np.count_nonzero(found.reason != ""))
+            return found.upper, found.X_adv, found.lower, found.reason, found.seconds
+
+        def leave_open(one: Problem) -> tuple[npt.NDArray[Any], ...] | None:
+            nonlocal n_done, n_open
+            n = len(one.X)
+            if not self.over:
+                return None
+            n_done, n_open = n_done + n, n_open + n
+            self.tell(len(problem.X))(n_done, n_open)
+            nothing = np.full(n, np.inf), np.full(one.X.shape, np.nan), np.zeros(n)
+            return *nothing, np.full(n, self.why, dtype="<U50"), np.zeros(n)
+
+        upper, X_adv, lower, reason, seconds = problem.by_category(answer, leave_open)
+        never = np.flatnonzero((reason != "") & np.isinf(upper) & (lower == 0))
+        # No search is needed to see that a row is wrong already.
+        wrong = never[problem.some(never).misclassified()] if len(never) else never
+        upper[wrong], X_adv[wrong], reason[wrong] = 0.0, problem.X[wrong], ""
+        return _confirmed(problem, Found(lower, upper, reason, X_adv, seconds))
+
+
+def _confirmed(problem: Problem, found: Found) -> Found:
+    """Leave rows open whose example does not change the label at the source itself.
+
+    Some sources add leaves in an order or on threads of their own: where a margin is within the
+    rounding of its sum, they may decide otherwise than the same sum in tree order.
+    """
+    claimed = np.flatnonzero(np.isfinite(found.upper))
+    if problem.source is None or len(claimed) == 0:
+        return found
+    doubt = claimed[problem.source(found.X_adv[claimed]) == problem.y[claimed]]
+    found.upper[doubt], found.X_adv[doubt] = np.inf, np.nan
+    found.reason[doubt] = "within the rounding of the source's own sum"
+    return found
+
+
+def warn_undecided(status: StatusArray, effort: Effort) -> None:
+    """Say so if rows are left open."""
+    n_open = int(np.count_nonzero(status == "unknown"))
+    if n_open == 0:
+        return
+    limits = [
+        f"{name}={seconds} s"
+        for name, seconds in (
+            ("time_limit", effort.time_limit),
+            ("total_time_limit", effort.total_time_limit),
+        )
+        if seconds is not None
+    ]
+    after = f" after {' and '.join(limits)}" if limits else ""
+    advice = "Raise the limit" if limits else "See their reason"
+    warnings.warn(
+        f'{n_open} of {len(status)} samples are still open{after}; they are reported as "unknown", '
+        f"not as certified. {advice}, or read their lower and upper bounds.",
+        UndecidedWarning,
+        stacklevel=3,
+    )
+
+
+def _start(work: Callable[[], Any]) -> tuple[threading.Event, Callable[[], Any]]:
+    """Run work beside, so that this thread hears Ctrl-C: when it is done, and what comes of it.
+
+    (Wait for the event: an interrupted join takes the thread for finished in Python 3.11.)
+    """
+    answer: list[Any] = []
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            answer.append(work())
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            done.set()
+
+    def result() -> Any:
+        if failure:
+            raise failure[0]
+        return answer[0]
+
+    threading.Thread(target=run, daemon=True).start()
+    return done, result
+
+
+def watched(
+    search: Callable[[_core.Watch], Any], effort: Effort, tell: Tell, seconds: float = np.inf
+) -> Any:
+    """Let the core search, tell about its progress, and stop it at Ctrl-C."""
+    watch = _core.Watch(min(effort.left(), seconds))
+    if effort.interrupted:
+        watch.stop()
+    done, result = _start(lambda: search(watch))
+    try:
+        while not done.wait(_PULSE):
+            tell(watch.n_done, watch.n_open)
+        tell(watch.n_done, watch.n_open)
+    except KeyboardInterrupt:
+        effort.interrupted = True  # what is proven by now counts
+        watch.stop()
+    except BaseException:
+        watch.stop()
+        done.wait()
+        raise
+    done.wait()
+    return result()
+
+
+def unwatched(work: Callable[[], Any], effort: Effort) -> Any:
+    """Do what cannot be stopped; None, and it is left to itself, when the call has to end."""
+    done, result = _start(work)
+    try:
+        while not done.wait(_PULSE):
+            if time.monotonic() > effort.end + _GRACE:
+                return None
+    except KeyboardInterrupt:
+        effort.interrupted = True
+        return None
+    return result()

@@ -1,0 +1,81 @@
+"""The hunt in short: one model of each kind, and the hunt itself held against planted errors."""
+
+import numpy as np
+import pytest
+
+import hardwood as hw
+
+for _library in ("xgboost", "lightgbm", "catboost", "onnxruntime", "skl2onnx"):
+    pytest.importorskip(_library)
+
+import hunt.kinds  # noqa: F401 - enters all kinds
+from hunt.enumerate import Cells, Contradiction, edges_of, first_not_left
+from hunt.hunt import hunt_one
+from hunt.questions import Tally, examine
+from hunt.source import KINDS, Source
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_answer_is_wrong(name):
+    tally = Tally()
+    hunt_one(name, seed=0, number=0, tally=tally)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert tally.models == 1
+
+
+def stump(threshold=0.5, value=1.0):
+    return hw.Trees(
+        [0, -1, -1],
+        np.array([threshold, 0, 0]),
+        [1, -1, -1],
+        [2, -1, -1],
+        [True, False, False],
+        np.array([0.0, -value, value]),
+        [0, 3],
+        n_features=1,
+    )
+
+
+def found_wrong(predict, task="label"):
+    """Hunt a stump at .5 whose source says something else."""
+    X = np.linspace(0, 1, 12)[:, None]
+    tally = Tally()
+    for seed in range(5):
+        source = Source(stump(), predict, X, task, np.arange(2))
+        examine(source, np.random.default_rng(seed), tally)
+    return tally.wrong
+
+
+def test_a_right_model_has_no_wrong_answers():
+    assert found_wrong(lambda Z: (Z[:, 0] >= 0.5).astype(int)) == []
+
+
+@pytest.mark.parametrize(
+    ("predict", "word"),
+    [
+        (lambda Z: (Z[:, 0] < 0.5).astype(int), "Trees.predict"),
+        (lambda Z: (Z[:, 0] < 0.5).astype(int), "certify"),
+        (lambda Z: np.zeros(len(Z), dtype=int), "minimal_distance"),
+        (lambda Z: (Z[:, 0] > 0.5).astype(int), "thresholds"),
+        (lambda Z: (Z[:, 0] >= np.nextafter(0.5, 0)).astype(int), "thresholds"),
+        (lambda Z: ((Z[:, 0] >= 0.5) & (Z[:, 0] < 0.7)).astype(int), "thresholds"),
+    ],
+)
+def test_a_planted_error_is_found(predict, word):
+    assert any(what.startswith(word) for what in found_wrong(predict))
+
+
+def test_labels_of_a_regressor_are_a_find():
+    wrong = found_wrong(lambda Z: np.where(Z[:, 0] < 0.5, -1.0, 1.0), task="value")
+    assert any("a model that has none" in what for what in wrong)
+
+
+def test_cells_that_contradict_themselves_are_told():
+    edges = edges_of(stump())
+    with pytest.raises(Contradiction, match="elsewhere in the same cell"):
+        Cells(edges, False, lambda Z: Z[:, 0], np.random.default_rng(0))
+
+
+def test_first_not_left_is_where_float32_rounds_over():
+    edge = first_not_left(np.float32(0.1), np.float32)
+    assert np.float32(edge) >= np.float32(0.1) > np.float32(np.nextafter(edge, 0))
