@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hardwood.estimators.tree import RobustDecisionTreeClassifier
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
+    from hardwood.report.audit import Audit, audit
     from hardwood.threat import Threat
     from hardwood.verify.certify import certify
     from hardwood.verify.curve import AccuracyCurve, certified_accuracy
@@ -43,6 +44,7 @@ _HOME = {
     "AccuracyCurve": "verify.curve",
     "AdversarialBoostingClassifier": "estimators.adversarial",
     "AttackResult": "attack.result",
+    "Audit": "report.audit",
     "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
     "ChengSettings": "attack.cheng",
@@ -59,6 +61,7 @@ _HOME = {
     "Trees": "model.trees",
     "UndecidedWarning": "errors",
     "UnsupportedModelError": "errors",
+    "audit": "report.audit",
     "certified_accuracy": "verify.curve",
     "certify": "verify.certify",
     "find_adversarial": "attack.find",
@@ -71,6 +74,7 @@ __all__ = [
     "AccuracyCurve",
     "AdversarialBoostingClassifier",
     "AttackResult",
+    "Audit",
     "BoostingRound",
     "Certificate",
     "ChengSettings",
@@ -87,6 +91,7 @@ __all__ = [
     "Trees",
     "UndecidedWarning",
     "UnsupportedModelError",
+    "audit",
     "certified_accuracy",
     "certify",
     "datasets",

@@ -1,0 +1,724 @@
+"""What an audit says of a model: measured once, kept as plain numbers and words.
+
+Everything that the page and the JSON file show is in the mapping that `measure` returns.
+"""
+
+import hashlib
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray
+from hardwood.errors import UndecidedWarning
+from hardwood.model.trees import LEAF, Trees
+from hardwood.report import words
+from hardwood.threat import Reach, Threat
+from hardwood.verify.certify import certify
+from hardwood.verify.distance import minimal_distance
+from hardwood.verify.problem import Problem
+
+FORMAT, FORMAT_VERSION = "hardwood-audit", 1
+MULTIPLES = np.arange(121) / 40
+LETTER = {"certified": "c", "broken": "b", "misclassified": "m", "unknown": "u"}
+_MOST_ALONE = 40  # columns tried alone, those with the most splits
+_ROWS_ALONE = 400
+_SIMPLIFIED_WORK = 10_000_000  # rows x columns x trees, a few seconds
+_BINS = np.round(np.arange(0, 3.001, 0.125), 3)
+
+Stage = Callable[[str, int, int], object]
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much an audit may look at, and for how long."""
+
+    threshold: float | None
+    max_rows: int
+    n_distances: int
+    n_fragile: int
+    time_limit: float | None
+    total_time_limit: float | None
+    random_state: int
+    n_jobs: int | None
+    progress: Stage | None
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_rows", 1), ("n_distances", 1), ("n_fragile", 0)):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, int) or given < least:
+                raise ValueError(f"{name} must be a whole number >= {least}, got {name}={given!r}.")
+
+
+class _Clock:
+    """What is left of the whole time, and who hears of progress."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.begin = time.monotonic()
+
+    def options(self, stage: str) -> dict[str, Any]:
+        """Options of a question to the engine."""
+        settings = self.settings
+        given: dict[str, Any] = {"time_limit": settings.time_limit, "n_jobs": settings.n_jobs}
+        if settings.total_time_limit is not None:
+            left = settings.total_time_limit - (time.monotonic() - self.begin)
+            given["total_time_limit"] = max(left, 0.01)
+        if settings.progress is not None:
+            tell = settings.progress
+            given["progress"] = lambda done, undecided, rows: tell(stage, done, rows)
+        return given
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        if self.settings.progress is not None:
+            self.settings.progress(stage, done, total)
+
+    @property
+    def over(self) -> bool:
+        limit = self.settings.total_time_limit
+        return limit is not None and time.monotonic() - self.begin > limit
+
+
+@contextmanager
+def undecided_is_told() -> Iterator[None]:
+    """Rows that stay open are part of the answer here, with their counts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndecidedWarning)
+        yield
+
+
+def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> dict[str, Any]:
+    """Ask everything that an audit tells."""
+    clock = _Clock(settings)
+    clock.tell("reading the model", 0, 1)
+    asked: dict[str, Any] = {} if settings.threshold is None else {"threshold": settings.threshold}
+    problem = Problem.of(model, X, y, settings.n_jobs, **asked)
+    reach = problem.reach(threat)
+    if not (reach.limits[:, :2] > 0).any():
+        raise ValueError(
+            f"The threat moves no column, so there is nothing to audit, got {threat!r}; give it an "
+            f"eps above 0."
+        )
+    names = names_of(problem.trees)
+    right = ~problem.misclassified()
+    rng = np.random.default_rng(settings.random_state)
+    rows = _drawn(len(right), settings.max_rows, rng)
+    examined = _Examined(model, X, y, threat, asked, problem, rows)
+    with undecided_is_told():
+        certificate = certify(
+            model, take(X, rows), take(y, rows), threat, **asked, **clock.options("certifying")
+        )
+        status = np.where(
+            certificate.reason == "misclassified", "misclassified", certificate.status
+        ).astype(str)
+        near = rows[_drawn(len(rows), settings.n_distances, rng)]
+        distances = minimal_distance(
+            model,
+            take(X, near),
+            take(y, near),
+            norm=threat.norm,
+            threat=threat,
+            **asked,
+            **clock.options("measuring distances"),
+        )
+        known = dict(zip(rows.tolist(), status.tolist(), strict=True))
+        at_threat = np.array([known[row] for row in near.tolist()])
+        unit = unit_of(reach)
+        lower, upper = distances.lower / unit, distances.upper / unit
+        plain = _Simpler(examined, near, distances.X_adv, upper, clock)
+        alone = _alone(examined, near, at_threat, clock)
+    clock.tell("writing it down", 1, 1)
+    content = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - clock.begin, 2),
+        "model": _model(model, problem.trees, settings.threshold),
+        "data": _data(problem, rows, near),
+        "columns": names,
+        "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
+        "accuracy": accuracy_of(problem, right, rows),
+        "certificate": counts_of(status),
+        "classes": classes_of(problem, rows, status),
+        "curve": curve_of(lower, upper, at_threat),
+        "distances": distances_of(lower, upper, at_threat == "misclassified"),
+        "fragile": plain.fragile(settings.n_fragile),
+        "spent": plain.spent(),
+        "alone": alone,
+        "open": _open(certificate.reason[status == "unknown"]),
+        "answers": {
+            "rows": _ranges(rows),
+            "status": "".join(LETTER[one] for one in status),
+            "measured": _ranges(near),
+            "lower": _finite(lower),
+            "upper": _finite(upper),
+        },
+        "limits": {
+            "time_limit": settings.time_limit,
+            "total_time_limit": settings.total_time_limit,
+            "max_rows": settings.max_rows,
+            "n_distances": settings.n_distances,
+            "seed": settings.random_state,
+        },
+        "versions": _versions(),
+    }
+    content["checks"] = _checks(content, problem, reach.limits, threat)
+    return content
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """The question, and which of its rows are asked about."""
+
+    model: Any
+    X: Any
+    y: Any
+    threat: Threat
+    asked: dict[str, Any]
+    problem: Problem
+    rows: Rows
+
+    def fooled(self, X_adv: FloatArray, rows: Rows) -> Bools:
+        """Whether the model, and where there is one its source, gives these another label."""
+        some = self.problem.some(rows)
+        other: Bools = some.trees.predict_class(X_adv, n_jobs=some.n_threads) != some.y
+        if some.source is not None:
+            doubt = np.flatnonzero(other)
+            if len(doubt):
+                other[doubt] = some.source(X_adv[doubt]) != some.y[doubt]
+        return other
+
+
+def unit_of(reach: Reach) -> float:
+    """What distances are divided by to be multiples of the threat.
+
+    Where eps is one number, distances are in the columns' unit; else they are multiples already.
+    """
+    return 1.0 if getattr(reach, "multiples", False) else reach.radius
+
+
+def names_of(trees: Trees) -> list[str]:
+    """The columns' names, or numbers in their place."""
+    return trees.feature_names or [f"x{f}" for f in range(trees.n_features)]
+
+
+def label_of(trees: Trees, position: int) -> str:
+    """A class as its users call it."""
+    return str(position if trees.classes is None else trees.classes.tolist()[position])
+
+
+def take(table: Any, rows: Rows) -> Any:
+    """Some rows of any table."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "tocsr"):
+        return table.tocsr()[rows]
+    if hasattr(table, "columns"):  # polars
+        return table[rows.tolist()]
+    return np.asarray(table)[rows]
+
+
+def _drawn(n_rows: int, most: int, rng: np.random.Generator) -> Rows:
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(rng.permutation(n_rows)[:most])
+
+
+def counts_of(status: npt.NDArray[np.str_]) -> dict[str, int]:
+    """How many rows have which answer."""
+    counted = {name: int(np.count_nonzero(status == name)) for name in LETTER}
+    return {"rows": len(status), **counted}
+
+
+def _model(model: Any, trees: Trees, threshold: float | None) -> dict[str, Any]:
+    named = str(model) if isinstance(model, str) or hasattr(model, "__fspath__") else None
+    return {
+        "name": named.rsplit("/", 1)[-1] if named else type(model).__name__,
+        "n_trees": trees.n_trees,
+        "n_leaves": trees.n_leaves,
+        "n_columns": trees.n_features,
+        "n_columns_used": len(np.unique(trees.feature[trees.feature != LEAF])),
+        "classes": [label_of(trees, k) for k in range(trees.n_classes)],
+        "threshold": threshold,
+        "sha256": model_hash(trees),
+    }
+
+
+def model_hash(trees: Trees) -> str:
+    """A fingerprint of what the model says, whatever file it came from."""
+    digest = hashlib.sha256()
+    for name in (
+        "feature threshold left right missing_left value tree_start tree_output base "
+        "category_start category"
+    ).split():
+        array = np.ascontiguousarray(getattr(trees, name))
+        digest.update(f"{name} {array.dtype} {array.shape};".encode())
+        digest.update(array.tobytes())
+    digest.update(repr((trees.link, trees.divisor, trees.slope, trees.cut, trees.compare)).encode())
+    return digest.hexdigest()
+
+
+def data_hash(X: FloatArray, y: npt.NDArray[np.int32]) -> str:
+    """A fingerprint of the rows and labels, as the model sees them."""
+    digest = hashlib.sha256(repr(X.shape).encode())
+    for begin in range(0, len(X), 65_536):
+        digest.update(np.ascontiguousarray(X[begin : begin + 65_536]).tobytes())
+    digest.update(np.ascontiguousarray(y, dtype=np.int32).tobytes())
+    return digest.hexdigest()
+
+
+def _data(problem: Problem, rows: Rows, near: Rows) -> dict[str, Any]:
+    return {
+        "n_rows": len(problem.X),
+        "n_columns": problem.X.shape[1],
+        "n_missing": int(np.isnan(problem.X).sum()),
+        "n_certified_or_tried": len(rows),
+        "n_measured": len(near),
+        "sha256": data_hash(problem.X, problem.y),
+    }
+
+
+def accuracy_of(problem: Problem, right: Bools, rows: Rows) -> dict[str, Any]:
+    """Rows that are right, beside always saying the most frequent class."""
+    per_class = np.bincount(problem.y, minlength=problem.trees.n_classes)
+    most = int(np.argmax(per_class))
+    return {
+        "rows": len(right),
+        "right": int(right.sum()),
+        "majority": label_of(problem.trees, most),
+        "majority_rows": int(per_class[most]),
+        "examined_right": int(right[rows].sum()),
+    }
+
+
+def classes_of(problem: Problem, rows: Rows, status: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
+    """Recall and precision that are proven to stay, class by class.
+
+    A row of another class counts against the precision unless it is proven to stay there: with
+    more than two classes it might be turned into this one.
+    """
+    trees, truth = problem.trees, problem.y[rows]
+    said = trees.predict_class(problem.X[rows], n_jobs=problem.n_threads)
+    answer = []
+    for k in range(trees.n_classes):
+        own = truth == k
+        proven = int(np.count_nonzero(own & (status == "certified")))
+        answer.append(
+            {
+                "label": label_of(trees, k),
+                "rows": int(own.sum()),
+                "right": int(np.count_nonzero(own & (said == k))),
+                "said": int(np.count_nonzero(said == k)),
+                "certified": proven,
+                "not_broken": int(
+                    np.count_nonzero(own & np.isin(status, ["certified", "unknown"]))
+                ),
+                "may_be_said": proven + int(np.count_nonzero(~own & (status != "certified"))),
+            }
+        )
+    return answer
+
+
+def curve_of(
+    lower: FloatArray, upper: FloatArray, at_threat: npt.NDArray[np.str_]
+) -> list[dict[str, Any]]:
+    """Rows proven right and rows not yet fooled, over multiples of the threat."""
+    points = []
+    for multiple in MULTIPLES.tolist():
+        proven, found = lower > multiple, upper <= multiple
+        if multiple == 1:  # decided on its own, which settles rows that the distance leaves open
+            proven = at_threat == "certified"
+            found = np.isin(at_threat, ["broken", "misclassified"])
+        points.append(
+            {
+                "multiple": multiple,
+                "certified": int(proven.sum()),
+                "attacked": int(len(found) - found.sum()),
+            }
+        )
+    # What holds at a larger multiple holds at a smaller one, and the other way round.
+    for one, above in zip(points[-2::-1], points[:0:-1], strict=True):
+        one["certified"] = max(one["certified"], above["certified"])
+    for below, one in pairwise(points):
+        one["attacked"] = min(one["attacked"], below["attacked"])
+    return points
+
+
+def distances_of(lower: FloatArray, upper: FloatArray, misclassified: Bools) -> dict[str, Any]:
+    """How many rows are how far from being turned."""
+    attacked = ~misclassified
+    settled = attacked & (lower == upper)
+    inside = np.histogram(lower[settled], _BINS)[0]
+    ordered = np.sort(lower[attacked])
+    above = np.sort(upper[attacked])
+
+    def quantile(values: FloatArray, q: float) -> float | None:
+        if len(values) == 0:
+            return None
+        value = float(values[min(int(q * len(values)), len(values) - 1)])
+        return value if np.isfinite(value) else None
+
+    return {
+        "rows": len(lower),
+        "misclassified": int(misclassified.sum()),
+        "exact": int(settled.sum()),
+        "unknown": int(np.count_nonzero(attacked & ~settled)),
+        "bins": _BINS.tolist(),
+        "counts": inside.tolist(),
+        "beyond": int(np.count_nonzero(settled & (lower > _BINS[-1]))),
+        "never": int(np.count_nonzero(settled & np.isinf(lower))),
+        "quantiles": [
+            {"share": q, "lower": quantile(ordered, q), "upper": quantile(above, q)}
+            for q in (0.05, 0.25, 0.5, 0.75, 0.95)
+        ],
+    }
+
+
+class _Simpler:
+    """Nearest examples with what they do not need put back: short sentences, honest columns.
+
+    An example in the maximum norm moves every column a little; a reader wants to know which of
+    these moves matter. Putting a value back keeps the example inside the threat, and it is sent
+    through the model again before it counts.
+    """
+
+    def __init__(
+        self,
+        examined: _Examined,
+        near: Rows,
+        X_adv: Any,
+        multiple: FloatArray,
+        clock: _Clock,
+    ) -> None:
+        self.examined = examined
+        self.problem = problem = examined.problem
+        trees = problem.trees
+        fooled = np.flatnonzero((multiple > 0) & np.isfinite(multiple))
+        order = fooled[np.argsort(multiple[fooled], kind="stable")]
+        order = order[: max(50, int(_SIMPLIFIED_WORK / (trees.n_features * trees.n_trees)))]
+        self.rows, self.multiple = near[order], multiple[order]
+        self.X = problem.X[self.rows]
+        self.X_adv = trees.rows(take(X_adv, order)) if len(order) else self.X.copy()
+        self._put_back(clock)
+
+    def _put_back(self, clock: _Clock) -> None:
+        trees = self.problem.trees
+        splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
+        columns = np.flatnonzero(self._moved().any(axis=0))
+        order = columns[np.argsort(splits[columns], kind="stable")]  # the least used go first
+        for done, column in enumerate(order):
+            clock.tell("simplifying examples", done, len(order))
+            rows = np.flatnonzero(self._moved()[:, column])
+            trial = self.X_adv[rows].copy()
+            trial[:, column] = self.X[rows, column]
+            still = self.examined.fooled(trial, self.rows[rows])
+            self.X_adv[rows[still], column] = self.X[rows[still], column]
+
+    def _moved(self) -> Bools:
+        moved: Bools = (self.X_adv != self.X) & ~(np.isnan(self.X_adv) & np.isnan(self.X))
+        return moved
+
+    def spent(self) -> dict[str, Any]:
+        """How many examples move each column, once the needless moves are taken back."""
+        names = names_of(self.problem.trees)
+        inside = self.multiple <= 1
+        moved = self._moved()[inside]
+        used = moved.sum(axis=0)
+        order = np.argsort(-used, kind="stable")
+        return {
+            "rows": int(inside.sum()),
+            "columns_per_row": round(float(moved.sum(axis=1).mean()), 2) if len(moved) else None,
+            "columns": [
+                {"column": names[f], "rows": int(used[f])} for f in order[:_MOST_ALONE] if used[f]
+            ],
+        }
+
+    def fragile(self, most: int) -> list[dict[str, Any]]:
+        """The rows that the smallest change turns, as sentences."""
+        trees = self.problem.trees
+        names = names_of(trees)
+        answer = []
+        for at in range(min(most, len(self.rows))):
+            self._round(at)
+            new = int(trees.predict_class(self.X_adv[at : at + 1])[0])
+            changes = [self._change(at, int(f), names) for f in np.flatnonzero(self._moved()[at])]
+            label = label_of(trees, int(self.problem.y[self.rows[at]]))
+            becomes = label_of(trees, new)
+            answer.append(
+                {
+                    "row": int(self.rows[at]),
+                    "label": label,
+                    "becomes": becomes,
+                    "multiple": float(self.multiple[at]),
+                    "changes": changes,
+                    "sentence": words.told(changes, label, becomes),
+                }
+            )
+        return answer
+
+    def _change(self, at: int, column: int, names: list[str]) -> dict[str, Any]:
+        old, new = float(self.X[at, column]), float(self.X_adv[at, column])
+        known = self.problem.trees.category_names.get(column)
+        if known:
+            shown_from, shown_to = (
+                "blank" if np.isnan(value) else str(known[int(value)]) for value in (old, new)
+            )
+        else:
+            shown_from, shown_to = words.pair(old, new)
+        return {
+            "column": names[column],
+            "from": None if np.isnan(old) else old,
+            "to": None if np.isnan(new) else new,
+            "shown_from": shown_from,
+            "shown_to": shown_to,
+        }
+
+    def _round(self, at: int) -> None:
+        """Take fewer digits where the model is fooled all the same and the threat allows it."""
+        trees = self.problem.trees
+        moved = np.flatnonzero(
+            self._moved()[at] & ~np.isnan(self.X_adv[at]) & ~np.isnan(self.X[at])
+        )
+        moved = np.setdiff1d(moved, trees.categorical_features)
+        if self.examined.threat.norm != "inf" or self.multiple[at] > 1 or len(moved) == 0:
+            return
+        low, high = self.examined.threat.ball(self.X[at : at + 1], trees.feature_names)
+        for digits in range(2, 12):
+            trial = self.X_adv[at : at + 1].copy()
+            for f in moved:
+                trial[0, f] = _outward(self.X[at, f], trial[0, f], digits)
+            inside = (low[0, moved] <= trial[0, moved]) & (trial[0, moved] <= high[0, moved])
+            if inside.all() and self.examined.fooled(trial, self.rows[at : at + 1])[0]:
+                self.X_adv[at] = trial[0]
+                return
+
+
+def _outward(old: float, new: float, digits: int) -> float:
+    """The new value in so many digits of the step, rounded away from the old one."""
+    step = abs(new - old)
+    unit = 10.0 ** (np.floor(np.log10(step)) - digits + 1)
+    up = new > old
+    rounded = (np.ceil if up else np.floor)(new / unit) * unit
+    value = float(f"{rounded:.15g}")
+    return value if (value >= new if up else value <= new) else float(rounded)
+
+
+def only_column(threat: Threat, column: int, n_columns: int) -> Threat:
+    """The same threat where one column alone can move."""
+    given = {field.name: getattr(threat, field.name) for field in fields(threat)}
+    given["fixed"] = [f for f in range(n_columns) if f != column]
+    return Threat(**given)
+
+
+def _alone(
+    examined: _Examined, near: Rows, at_threat: npt.NDArray[np.str_], clock: _Clock
+) -> dict[str, Any]:
+    """How many rows a change of one column alone turns, within the threat."""
+    problem, trees = examined.problem, examined.problem.trees
+    rows = near[at_threat != "misclassified"][:_ROWS_ALONE]
+    splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
+    movable = problem.reach(examined.threat).limits[:, :2].any(axis=1)
+    columns = np.flatnonzero(movable & (splits > 0))
+    columns = columns[np.argsort(-splits[columns], kind="stable")]
+    names, asked = names_of(trees), columns[:_MOST_ALONE] if len(rows) else columns[:0]
+    options = clock.options("one column at a time")
+    options.pop("progress", None)
+    answer = []
+    for done, column in enumerate(asked):
+        clock.tell("one column at a time", done, len(asked))
+        if clock.over:
+            break
+        found = certify(
+            trees if not examined.asked else examined.model,
+            problem.X[rows] if not examined.asked else take(examined.X, rows),
+            _own_labels(trees, problem.y[rows]),
+            only_column(examined.threat, int(column), trees.n_features),
+            **examined.asked,
+            **options,
+        )
+        counted = counts_of(found.status)
+        answer.append(
+            {"column": names[column], "turned": counted["broken"], "open": counted["unknown"]}
+        )
+    answer.sort(key=lambda one: -int(one["turned"]))
+    return {"rows": len(rows), "n_movable": len(columns), "columns": answer}
+
+
+def _own_labels(trees: Trees, position: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    return position if trees.classes is None else trees.classes[position]
+
+
+def _open(reason: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
+    why, n_rows = np.unique(reason, return_counts=True)
+    return [{"reason": str(w), "rows": int(n)} for w, n in zip(why, n_rows, strict=True)]
+
+
+def _ranges(rows: Rows) -> list[list[int]]:
+    """Row numbers as first and last of each run."""
+    breaks = np.flatnonzero(np.diff(rows) != 1)
+    first = np.concatenate([rows[:1], rows[breaks + 1]])
+    last = np.concatenate([rows[breaks], rows[-1:]])
+    return [[int(a), int(b)] for a, b in zip(first, last, strict=True)]
+
+
+def _finite(values: FloatArray) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def row_numbers(ranges: list[list[int]]) -> Rows:
+    """The row numbers that `_ranges` wrote."""
+    parts = [np.arange(first, last + 1) for first, last in ranges]
+    return np.concatenate(parts) if parts else np.arange(0)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("hardwood", "numpy", "scikit-learn", "xgboost", "xgboost-cpu", "lightgbm"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _checks(
+    content: dict[str, Any], problem: Problem, limits: FloatArray, threat: Threat
+) -> list[dict[str, Any]]:
+    """What was looked at, whether it passed, and why that matters; the gate first."""
+    trees, accuracy, certificate = problem.trees, content["accuracy"], content["certificate"]
+    n, unknown = certificate["rows"], certificate["unknown"]
+    used = np.unique(trees.feature[trees.feature != LEAF])
+    moving = np.asarray(limits[:, :2].any(axis=1), dtype=bool)
+    reached = int(np.count_nonzero(moving[used]))
+    sampled = content["data"]["n_rows"] > n
+    checks = [
+        _gate_check(problem),
+        {
+            "name": "better than guessing",
+            "passed": accuracy["right"] > accuracy["majority_rows"],
+            "words": f"The model is right on {words.share(accuracy['right'], accuracy['rows'])}; "
+            f"always saying {accuracy['majority']} would be right on "
+            f"{words.share(accuracy['majority_rows'], accuracy['rows'])}.",
+        },
+        {
+            "name": "every row is decided",
+            "passed": unknown == 0,
+            "words": f"{words.count(unknown)} of {words.count(n)} rows are neither proven nor "
+            f"broken; they never count as certified.",
+        },
+        {
+            "name": "every example is replayed",
+            "passed": True,
+            "words": "Each example was sent through the model again before it counted"
+            + (", at its source as well." if problem.source is not None else "."),
+        },
+        {
+            "name": "the threat reaches the model",
+            "passed": reached > 0,
+            "words": f"The threat moves {words.count(reached)} of the {words.count(len(used))} "
+            f"columns that the model looks at.",
+        },
+        *_unit_checks(problem, limits, moving, threat),
+        {
+            "name": "every row was asked about",
+            "passed": not sampled,
+            "words": f"{words.count(n)} of {words.count(content['data']['n_rows'])} rows were "
+            f"certified or tried"
+            + (f", drawn with seed {content['limits']['seed']}" if sampled else "")
+            + f"; exact distances were measured on {words.count(content['data']['n_measured'])}.",
+        },
+    ]
+    return checks
+
+
+def _gate_check(problem: Problem) -> dict[str, Any]:
+    if problem.source is not None:
+        return {
+            "name": "the model was read exactly",
+            "passed": True,
+            "words": "What is audited here answers as the model itself does: compared on rows on "
+            "its thresholds, one float to each side of them, and near its decision's edge.",
+        }
+    metadata = problem.trees.metadata or {}
+    dump = metadata.get("checked_against_source") is False
+    return {
+        "name": "the model was read exactly",
+        "passed": None,
+        "words": "Not compared with its source: "
+        + ("a dump holds the trees alone." if dump else "the trees here are the model itself.")
+        + " Pass the fitted object to have both compared.",
+    }
+
+
+def _unit_checks(
+    problem: Problem, limits: FloatArray, moving: Bools, threat: Threat
+) -> list[dict[str, Any]]:
+    """Whether the size of the threat fits the units of the columns."""
+    names = names_of(problem.trees)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that is all blank
+        low, high = np.nanmin(problem.X, axis=0), np.nanmax(problem.X, axis=0)
+    spread = np.nan_to_num(high - low)
+    step = np.where(np.isfinite(limits[:, :2]), limits[:, :2], 0).max(axis=1)
+    numeric = moving & (spread > 0)
+    numeric[problem.trees.categorical_features] = False
+    swamped = np.flatnonzero(numeric & (step >= spread))
+    tiny = np.flatnonzero(numeric & (step > 0) & (step < 1e-6 * spread))
+    checks = [
+        {
+            "name": "no step is larger than its column",
+            "passed": len(swamped) == 0,
+            "words": "Every step of the threat is smaller than the range of its column."
+            if len(swamped) == 0
+            else f"The threat can carry {words.listed([names[f] for f in swamped])} across the "
+            f"whole range seen in the data; check the units.",
+        },
+        {
+            "name": "no step is lost in its column",
+            "passed": len(tiny) == 0,
+            "words": "No step of the threat is tiny beside its column."
+            if len(tiny) == 0
+            else f"The threat moves {words.listed([names[f] for f in tiny])} by less than a "
+            f"millionth of the range seen in the data; check the units.",
+        },
+    ]
+    one_size = isinstance(threat.eps, int | float) and threat.norm != 0
+    scales = spread[numeric]
+    if one_size and len(scales) > 1:
+        apart = float(scales.max() / scales.min())
+        checks.append(
+            {
+                "name": "one size suits all columns",
+                "passed": apart <= 100,
+                "words": f"One eps for all columns, whose ranges differ by a factor of "
+                f"{apart:,.0f}"
+                + (
+                    "."
+                    if apart <= 100
+                    else "; give each column a step in its own unit, as in "
+                    'Threat(eps={"income": 1000, "age": 1}).'
+                ),
+            }
+        )
+    outside = np.isfinite(problem.X) & ((problem.X < limits[:, 2]) | (problem.X > limits[:, 3]))
+    n_outside = int(outside[:, moving].any(axis=1).sum())
+    checks.append(
+        {
+            "name": "rows lie in the valid range",
+            "passed": n_outside == 0,
+            "words": f"{words.count(n_outside)} of {words.count(len(problem.X))} rows hold a value "
+            f"outside the range that the threat calls valid.",
+        }
+    )
+    return checks

@@ -1,0 +1,100 @@
+"""The findings of an audit as one HTML page that needs nothing else."""
+
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from hardwood.report import svg, words
+
+
+def render(content: dict[str, Any]) -> str:
+    """The page of an audit."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise ImportError(
+            'to_html needs jinja2. Install it with: pip install "hardwood[report]"'
+        ) from None
+    here = files("hardwood.report")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(count=words.count, multiple=_multiple)
+    environment.globals.update(share=words.share, percent=_percent)
+    template = environment.from_string((here / "audit.html.jinja").read_text("utf-8"))
+    return template.render(
+        **content,
+        style=(here / "audit.css").read_text("utf-8"),
+        curve_chart=svg.curve_chart(content),
+        distance_chart=svg.distance_chart(content),
+        parts=_parts(content["certificate"]),
+        twin_parts=_parts(content["twin"]["certificate"]) if "twin" in content else None,
+        at_threat=next(one for one in content["curve"] if one["multiple"] == 1),
+        shown_curve=[one for one in content["curve"] if (4 * one["multiple"]).is_integer()],
+        advice=_advice(content),
+    )
+
+
+def framed(text: str) -> str:
+    """The page inside a notebook's cell, with a style sheet of its own."""
+    return (
+        f'<iframe title="hardwood audit" srcdoc="{escape(text)}" '
+        f'style="width: 100%; height: 720px; border: 1px solid #8884; border-radius: 6px"></iframe>'
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return words.share(part, whole).partition(" (")[0]
+
+
+def _multiple(value: float | None) -> str:
+    return "more than was looked for" if value is None else f"{value:.3g}×"
+
+
+def _parts(counts: dict[str, int]) -> list[dict[str, Any]]:
+    """The bar at the top: every examined row is in one of four parts."""
+    told = (
+        ("certified", "proven right", "no change that the threat allows turns it"),
+        ("unknown", "unknown", "neither proven nor turned within the time"),
+        ("broken", "turned", "an example is known, replayed through the model"),
+        ("misclassified", "wrong already", "the model errs without any adversary"),
+    )
+    return [
+        {"kind": kind, "name": name, "why": why, "rows": counts[kind]} for kind, name, why in told
+    ]
+
+
+def _advice(content: dict[str, Any]) -> list[str]:
+    """What to do, from what was found."""
+    counts = content["certificate"]
+    right = counts["rows"] - counts["misclassified"]
+    advice = []
+    if "twin" not in content and counts["certified"] < 0.9 * max(right, 1):
+        advice.append(
+            "Train the robust twin: hw.harden(model, X_train, y_train, threat) keeps columns, size "
+            "and learning rate, and this page shows both models with hw.audit(..., twin=...)."
+        )
+    alone = [one for one in content["alone"]["columns"] if one["turned"]][:3]
+    if alone:
+        first = alone[0]
+        advice.append(
+            f"Guard {words.listed([one['column'] for one in alone])}: "
+            f"{first['column']} alone turns "
+            f"{words.share(first['turned'], content['alone']['rows'])} of the rows tried. A value "
+            f"that is verified, capped or measured twice is one the adversary cannot move; name it "
+            f"in Threat(fixed=[...]) and audit again to see what that is worth."
+        )
+    weakest = min(
+        (one for one in content["classes"] if one["rows"]),
+        key=lambda one: one["certified"] / one["rows"],
+    )
+    if weakest["certified"] < 0.9 * weakest["rows"]:
+        advice.append(
+            f"Look at {weakest['label']} first: only "
+            f"{words.share(weakest['certified'], weakest['rows'])} of its rows are proven to stay "
+            f"recognised."
+        )
+    if counts["unknown"]:
+        advice.append(
+            f"{words.share(counts['unknown'], counts['rows'])} of the rows are open: a larger "
+            f"time_limit decides more of them."
+        )
+    return advice or ["Nothing stands out: most rows that are right are proven to stay right."]

@@ -1,0 +1,290 @@
+"""The findings of an audit: true, complete, and not to be tampered with."""
+
+import copy
+import json
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import hardwood as hw
+from hardwood.report import words
+from hardwood.report.audit import seal
+
+THREAT = hw.Threat(eps={"mean radius": 0.5, "mean texture": (0.0, 2.0)})
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    data = load_breast_cancer(as_frame=True)
+    X = data.data[["mean radius", "mean texture", "mean area", "mean symmetry"]]
+    y = np.where(data.target == 1, "benign", "malignant")
+    return X[:400], y[:400], X[400:].reset_index(drop=True), y[400:]
+
+
+@pytest.fixture(scope="module")
+def forest(cancer):
+    return RandomForestClassifier(12, max_depth=4, random_state=0).fit(*cancer[:2])
+
+
+@pytest.fixture(scope="module")
+def report(cancer, forest):
+    return hw.audit(forest, *cancer[2:], THREAT)
+
+
+def test_the_findings_are_those_of_the_questions_asked_alone(report, cancer, forest):
+    X, y = cancer[2:]
+    content = report.content
+    certificate = hw.certify(forest, X, y, THREAT)
+    assert report.accuracy == forest.score(X, y)
+    assert report.certified_accuracy == certificate.certified_accuracy
+    assert report.attacked_accuracy == certificate.attacked_accuracy
+    by_multiple = {one["multiple"]: one for one in content["curve"]}
+    for multiple in (0.5, 2.0):
+        stronger = hw.Threat({"mean radius": 0.5 * multiple, "mean texture": (0.0, 2.0 * multiple)})
+        alone = hw.certify(forest, X, y, stronger)
+        assert by_multiple[multiple]["certified"] == np.count_nonzero(alone.status == "certified")
+    assert by_multiple[0.0]["certified"] == content["accuracy"]["right"]
+
+
+def test_classes_add_up(report, cancer):
+    classes = {one["label"]: one for one in report.content["classes"]}
+    assert {name: one["rows"] for name, one in classes.items()} == {
+        "benign": np.count_nonzero(cancer[3] == "benign"),
+        "malignant": np.count_nonzero(cancer[3] == "malignant"),
+    }
+    assert (
+        sum(one["certified"] for one in classes.values())
+        == (report.content["certificate"]["certified"])
+    )
+    for one in classes.values():
+        assert one["certified"] <= one["right"] <= one["rows"]
+
+
+def test_sentences_are_true_to_the_last_digit(report, cancer, forest):
+    X, y = cancer[2:]
+    fragile = report.content["fragile"]
+    assert fragile
+    assert [one["multiple"] for one in fragile] == sorted(one["multiple"] for one in fragile)
+    for one in fragile:
+        row = X.iloc[[one["row"]]].copy()
+        for change in one["changes"]:
+            assert row[change["column"]].item() == change["from"]
+            row[change["column"]] = change["to"]
+            assert (
+                f"{change['column']} {change['shown_from']} → {change['shown_to']}"
+                in (one["sentence"])
+            )
+        assert forest.predict(row)[0] == one["becomes"] != one["label"] == y[one["row"]]
+        assert {change["column"] for change in one["changes"]} <= {"mean radius", "mean texture"}
+        if one["multiple"] <= 1:
+            low, high = THREAT.ball(X.iloc[[one["row"]]].to_numpy(), list(X.columns))
+            assert np.all((low <= row.to_numpy()) & (row.to_numpy() <= high))
+
+
+def test_a_column_alone_turns_what_a_threat_of_that_column_turns(report, cancer, forest):
+    X, y = cancer[2:]
+    alone = {one["column"]: one["turned"] for one in report.content["alone"]["columns"]}
+    assert set(alone) == {"mean radius", "mean texture"}
+    right = forest.predict(X) == y
+    for name, step in THREAT.eps.items():
+        single = hw.certify(forest, X[right], y[right], hw.Threat({name: step}))
+        assert alone[name] == np.count_nonzero(single.status == "broken")
+
+
+def test_fragile_is_a_frame_and_the_summary_has_counts(report):
+    frame = report.fragile
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == ["row", "label", "becomes", "multiple", "changes", "sentence"]
+    text = report.summary()
+    assert "of 169)" in text
+    assert frame.sentence[0] in text
+    assert repr(report).startswith("Audit(model='RandomForestClassifier', accuracy=")
+
+
+def test_checks_that_pass_are_listed_like_those_that_fail(report, cancer, forest):
+    passed = {one["name"]: one["passed"] for one in report.checks}
+    assert next(iter(passed)) == "the model was read exactly"
+    assert all(passed.values())
+    loose = hw.audit(forest, *cancer[2:], 1.0, n_distances=20)
+    failed = {one["name"] for one in loose.checks if not one["passed"]}
+    assert failed == {"no step is larger than its column", "one size suits all columns"}
+
+
+def test_trees_without_a_source_are_not_called_checked(cancer):
+    trees = hw.load_model(DecisionTreeClassifier(max_depth=3).fit(*cancer[:2]))
+    gate = hw.audit(trees, *cancer[2:], THREAT, n_distances=10).checks[0]
+    assert gate["passed"] is None
+    assert gate["words"].startswith("Not compared with its source")
+
+
+def test_samples_are_said(cancer, forest):
+    small = hw.audit(forest, *cancer[2:], THREAT, max_rows=50, n_distances=20, random_state=3)
+    assert small.content["certificate"]["rows"] == 50
+    assert small.content["distances"]["rows"] == 20
+    last = small.checks[-1]
+    assert last["passed"] is False
+    assert last["words"].startswith("50 of 169 rows were certified or tried, drawn with seed 3")
+
+
+def test_open_rows_are_told_and_never_certified(cancer):
+    forest = RandomForestClassifier(100, random_state=0).fit(*cancer[:2])
+    report = hw.audit(forest, *cancer[2:], THREAT, total_time_limit=0.001)
+    counts = report.content["certificate"]
+    assert counts["unknown"] > 0
+    assert counts["rows"] == sum(counts[name] for name in counts if name != "rows")
+    assert report.content["open"] == [{"reason": "time limit", "rows": counts["unknown"]}]
+    assert "unknown" in report.summary()
+
+
+def test_three_classes_and_a_twin():
+    X, y = load_iris(return_X_y=True)
+    natural = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+    robust = hw.RobustDecisionTreeClassifier(eps=0.3, max_depth=4).fit(X, y)
+    report = hw.audit(natural, X, y, 0.3, twin=robust)
+    assert len(report.content["classes"]) == 3
+    assert (
+        report.content["twin"]["certificate"]["certified"]
+        > (report.content["certificate"]["certified"])
+    )
+    assert "hardened twin" in report.summary()
+    assert "What hardening gives" in report.to_html()
+
+
+def test_the_file_follows_its_schema(report, tmp_path):
+    schema = json.loads((files("hardwood.report") / "audit.schema.json").read_text())
+    report.to_json(tmp_path / "report.json")
+    jsonschema.validate(json.loads((tmp_path / "report.json").read_text()), schema)
+
+
+def replayed(content, cancer, forest, *, honest_seal=False):
+    if honest_seal:
+        content["seal"] = seal(content)
+    answers = hw.Audit(content).check(forest, *cancer[2:], n_rows=200)
+    return {one["name"] for one in answers if not one["passed"]}
+
+
+@pytest.fixture
+def written(report, tmp_path):
+    report.to_json(tmp_path / "report.json")
+    return hw.Audit.from_json(tmp_path / "report.json").content
+
+
+def test_an_honest_report_holds(written, cancer, forest):
+    assert replayed(written, cancer, forest) == set()
+
+
+def test_a_slip_breaks_the_seal(written, cancer, forest):
+    written["made"] = "2020-01-01"
+    assert replayed(written, cancer, forest) == {"seal"}
+
+
+def test_whoever_mends_the_seal_is_found_as_well(written, cancer, forest):
+    for tampered, caught in (
+        (better_certificate, {"sums"}),
+        (better_answers, {"sums", "certificates"}),
+        (better_distances, {"sums", "distances"}),
+        (another_example, {"examples"}),
+        (another_model, {"fingerprints"}),
+    ):
+        content = copy.deepcopy(written)
+        tampered(content)
+        found = replayed(content, cancer, forest, honest_seal=True)
+        assert found >= {max(caught)}, tampered.__name__
+        assert found <= caught, tampered.__name__
+
+
+def better_certificate(content):
+    content["certificate"]["certified"] += 1
+    content["certificate"]["broken"] -= 1
+
+
+def better_answers(content):
+    content["answers"]["status"] = content["answers"]["status"].replace("b", "c")
+
+
+def better_distances(content):
+    content["answers"]["lower"] = [one and 2 * one for one in content["answers"]["lower"]]
+    content["answers"]["upper"] = [one and 2 * one for one in content["answers"]["upper"]]
+
+
+def another_example(content):
+    content["fragile"][0]["changes"][0]["to"] = content["fragile"][0]["changes"][0]["from"]
+
+
+def another_model(content):
+    content["model"]["sha256"] = "0" * 64
+
+
+def test_files_that_are_no_reports_are_refused(tmp_path, report, cancer, forest):
+    path = tmp_path / "x.json"
+    path.write_text("{")
+    with pytest.raises(ValueError, match="is no JSON file"):
+        hw.Audit.from_json(path)
+    path.write_text('{"a": 1}')
+    with pytest.raises(ValueError, match="is no report of an audit; make one with to_json"):
+        hw.Audit.from_json(path)
+    path.write_text('{"format": "hardwood-audit", "format_version": 9}')
+    with pytest.raises(ValueError, match="has format_version 9, and this hardwood reads 1"):
+        hw.Audit.from_json(path)
+    broken = {name: value for name, value in report.content.items() if name != "answers"}
+    with pytest.raises(ValueError, match="The report is damaged: KeyError at 'answers'"):
+        hw.Audit(broken).check(forest, *cancer[2:])
+
+
+def test_misuse_is_told(cancer, forest):
+    X, y = cancer[2:]
+    with pytest.raises(ValueError, match="The threat moves no column, so there is nothing to aud"):
+        hw.audit(forest, X, y, hw.Threat({"mean radius": 0}))
+    with pytest.raises(ValueError, match="max_rows must be a whole number >= 1, got max_rows=0"):
+        hw.audit(forest, X, y, THREAT, max_rows=0)
+    with pytest.raises(ValueError, match=r"image=\(3, 3\) has 9 pixels but X has 4 columns"):
+        hw.audit(forest, X, y, THREAT, image=(3, 3), n_distances=5)
+
+
+def test_images_are_shown(cancer, forest):
+    report = hw.audit(forest, *cancer[2:], THREAT, image=(2, 2), n_distances=30)
+    shown = report.content["images"]["shown"]
+    assert shown
+    assert all(one["before"].startswith("data:image/png;base64,") for one in shown)
+    assert "As images" in report.to_html()
+
+
+def test_progress_names_its_stages(cancer, forest):
+    stages = []
+    hw.audit(forest, *cancer[2:], THREAT, n_distances=5, progress=lambda *told: stages.append(told))
+    assert {"certifying", "measuring distances", "one column at a time"} <= {s for s, *_ in stages}
+    assert all(0 <= done <= total for _, done, total in stages)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [
+        (0, 7, "0.0 % (0 of 7)"),
+        (7, 7, "100.0 % (7 of 7)"),
+        (99_999, 100_000, "99.9 % (99,999 of 100,000)"),
+        (1, 100_000, "0.1 % (1 of 100,000)"),
+        (0, 0, "none of 0"),
+    ],
+)
+def test_shares_do_not_round_to_all_or_nothing(part, whole, said):
+    assert words.share(part, whole) == said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (41200, 41950, ("41,200", "41,950")),
+        (0.3, 0.30000001, ("0.3", "0.30000001")),
+        (1234.5, 1234.75, ("1,234.5", "1,234.75")),
+        (float("nan"), 2.0, ("blank", "2")),
+        (5.0, np.nextafter(5.0, 6), ("5", "5.000000000000001")),
+    ],
+)
+def test_two_values_look_different(old, new, said):
+    assert words.pair(old, new) == said
