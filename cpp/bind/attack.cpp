@@ -19,7 +19,8 @@ void bind_one(nb::module_& module, const char* name, decltype(attack::papernot)*
       [run](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
             verify::Norm norm, const Array2<double>& reach, const Array1<double>& down_scale,
             const Array1<double>& up_scale, int n_threads, verify::Watch& watch) {
-        const verify::Budget budget{norm, std::numeric_limits<double>::infinity(), reaches(reach),
+        const std::vector<Reach> reach_of = reaches(reach);
+        const verify::Budget budget{norm, std::numeric_limits<double>::infinity(), reach_of,
                                     span(down_scale), span(up_scale)};
         std::vector<double> x_adv;
         {

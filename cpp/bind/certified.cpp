@@ -99,9 +99,9 @@ Owned1<float> joint_refit(const CheckedTrees& trees, const Array2<X>& x, const A
   std::vector<float> value;
   {
     const InterruptibleRelease release;
-    const std::span<const Reach> moved = reaches(reach);
-    std::vector<Reach> at_rest(moved.begin(), moved.end());
-    for (Reach& one : at_rest) one.down = one.up = 0;
+    const std::vector<Reach> moved = reaches(reach);
+    std::vector<Reach> at_rest;
+    for (const Reach& one : moved) at_rest.push_back(one.still());
     std::vector<ensemble::JointRows> rows{{moved, robustness}};
     if (robustness < 1) rows.push_back({at_rest, 1 - robustness});
     ensemble::JointRefit how;

@@ -25,7 +25,8 @@ void bind_ensemble(nb::module_& module, const char* name, Ask* ask, const char* 
             verify::Norm norm, double radius, const Array2<double>& reach,
             const Array1<double>& down_scale, const Array1<double>& up_scale, double row_seconds,
             int n_threads, verify::Watch& watch) {
-        const verify::Budget budget{norm, radius, reaches(reach), span(down_scale), span(up_scale)};
+        const std::vector<Reach> reach_of = reaches(reach);
+        const verify::Budget budget{norm, radius, reach_of, span(down_scale), span(up_scale)};
         const verify::Limits limits{row_seconds, n_threads};
         verify::Distances found;
         {
@@ -57,7 +58,8 @@ void bind_verify(nb::module_& module) {
          verify::Norm norm, double radius, const Array2<double>& reach,
          const Array1<double>& down_scale, const Array1<double>& up_scale, int n_threads,
          verify::Watch& watch) {
-        const verify::Budget budget{norm, radius, reaches(reach), span(down_scale), span(up_scale)};
+        const std::vector<Reach> reach_of = reaches(reach);
+        const verify::Budget budget{norm, radius, reach_of, span(down_scale), span(up_scale)};
         verify::Nearest nearest;
         {
           const nb::gil_scoped_release release;

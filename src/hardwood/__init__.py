@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
     from hardwood.report.audit import Audit, audit
-    from hardwood.threat import Threat
+    from hardwood.threat import ANY, Threat, relative
     from hardwood.verify.certify import certify
     from hardwood.verify.curve import AccuracyCurve, certified_accuracy
     from hardwood.verify.distance import minimal_distance
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = _version("hardwood")
 
 _HOME = {
+    "ANY": "threat",
     "AccuracyCurve": "verify.curve",
     "AdversarialBoostingClassifier": "estimators.adversarial",
     "AttackResult": "attack.result",
@@ -68,9 +69,11 @@ _HOME = {
     "load_model": "model.load",
     "minimal_distance": "verify.distance",
     "output_range": "verify.output",
+    "relative": "threat",
 }
 
 __all__ = [
+    "ANY",
     "AccuracyCurve",
     "AdversarialBoostingClassifier",
     "AttackResult",
@@ -99,6 +102,7 @@ __all__ = [
     "load_model",
     "minimal_distance",
     "output_range",
+    "relative",
 ]
 
 

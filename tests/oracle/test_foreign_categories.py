@@ -272,7 +272,7 @@ def test_what_categories_cannot_do_is_said_by_name():
     for name in ("to_lightgbm", "to_onnx", "to_shap"):
         with pytest.raises(hw.UnsupportedModelError, match=words.format(name)):
             getattr(trees, name)()
-    with pytest.raises(hw.UnsupportedModelError, match="The threat moves feature 'job', whose val"):
+    with pytest.raises(ValueError, match="moves column 'job' by 1, but to this model it holds cat"):
         hw.certify(trees, X, y, hw.Threat({"job": 1, "age": 0.1}))
     with pytest.raises(ValueError, match=r"holds categories, .* but X\[0, 1\] = 0.5"):
         trees.margin([[0, 0.5, 0, 0]])

@@ -120,8 +120,8 @@ EndCodes<Code>::EndCodes(const Table& table, std::span<const Reach> reach, std::
   codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
   encode(table, reach, 0, n_threads);
   if (at_rest) {
-    std::vector<Reach> nobody(reach.begin(), reach.end());
-    for (Reach& one : nobody) one.down = one.up = 0;
+    std::vector<Reach> nobody;
+    for (const Reach& one : reach) nobody.push_back(one.still());
     encode(table, nobody, table.n_rows(), n_threads);
   }
   find_busy(n_threads);
@@ -162,8 +162,8 @@ void EndCodes<Code>::choose_all(const Table& table, std::span<const Reach> reach
           std::min(max_bins - 1, std::numeric_limits<Code>::max() - missing) - missing;
       candidates_[f] = choose_candidates(values, reach[f], at_rest ? (most + 1) / 2 : most);
       if (at_rest) {
-        const Reach nobody{0, 0, reach[f].low, reach[f].high};
-        join(candidates_[f], choose_candidates(values, nobody, most - candidates_[f].size()));
+        join(candidates_[f],
+             choose_candidates(values, reach[f].still(), most - candidates_[f].size()));
       }
       if (missing) {
         candidates_[f].insert(candidates_[f].begin(), std::numeric_limits<float>::lowest());

@@ -174,8 +174,9 @@ def _target(
     if trees is not None:
         position = _check.labels(y, trees.classes, trees.n_classes, len(table))
         problem = Problem(trees, table, position, threads)
-    ball = threat.reach(table.shape[1], names).measured()
-    return Target(predict, table, label, norm, ball.without_radius(), problem, threads), ball, names
+    ball = threat.reach(table.shape[1], names).measured().only_numbers("find_adversarial")
+    free = ball.without_radius(norm)
+    return Target(predict, table, label, norm, free, problem, threads), ball, names
 
 
 def _pool(

@@ -149,7 +149,7 @@ class CertifiedBooster:
         self._ends = self._ends_to_start(self.reach)
         self._weights = np.empty(0, np.float32) if self.weight is None else self.weight
         if at_rest:
-            rest = self._ends_to_start(nobody(self.reach))
+            rest = self._ends_to_start(self.reach.still())
             self._ends = Ends(
                 np.concatenate([self._ends.low, rest.low]),
                 np.concatenate([self._ends.high, rest.high]),
@@ -234,13 +234,6 @@ class CertifiedBooster:
         leaf = trees.feature == LEAF
         state["value"] = np.where(leaf[:, None], value[:, None], trees.value)
         return Trees(**state)
-
-
-def nobody(reach: Reach) -> Reach:
-    """A threat that moves nothing."""
-    limits = reach.limits.copy()
-    limits[:, :2] = 0
-    return Reach(limits, reach.down_scale, reach.up_scale, 0.0)
 
 
 @dataclass

@@ -73,7 +73,8 @@ class RobustEstimator(BaseEstimator):
             raise
 
     def _reach(self, n_features: int, feature_names: list[str] | None) -> Reach:
-        return as_threat(self.eps, self.threat).reach(n_features, feature_names)
+        reach = as_threat(self.eps, self.threat).reach(n_features, feature_names)
+        return reach.only_numbers("Training")
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

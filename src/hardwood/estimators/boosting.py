@@ -40,7 +40,6 @@ from hardwood.ensemble.certified import (
     OneVsRest,
     boost_certified,
     margin_loss,
-    nobody,
 )
 from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
 from hardwood.estimators._base import RobustEstimator, TargetData, warn_if_constant
@@ -205,7 +204,7 @@ class _RobustGradientBoosting(RobustEstimator):
                 f"for the maximum norm only; the threat has norm={norm!r}. Use "
                 f'Threat(eps, norm="inf"), or inner="exact", which looks at one split at a time.'
             )
-        return reach if self.robustness > 0 else nobody(reach)
+        return reach if self.robustness > 0 else reach.still()
 
     def _certifies(self, reach: Reach) -> bool:
         """Whether training is certified; without an adversary it is ordinary boosting."""

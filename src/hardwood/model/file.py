@@ -473,7 +473,9 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_threat(threat: Threat, trees: Trees) -> dict[str, Any]:
-    """A threat as numbers: eps for all features, or down and up for each."""
+    """A threat as numbers: eps for all features, or down and up for each; else as TOML."""
+    if not threat.is_plain:
+        return {"toml": threat.to_toml()}
     limits = threat.reach(trees.n_features, trees.feature_names).limits
     plain: dict[str, Any] = {"norm": threat.norm, "fixed": _plain(threat.fixed)}
     if np.ndim(threat.eps) == 0 and not isinstance(threat.eps, Mapping):
@@ -492,6 +494,8 @@ def _threat(plain: Any) -> Threat:
     if isinstance(eps, list):
         eps = [tuple(pair) if isinstance(pair, list) else pair for pair in eps]
     try:
+        if "toml" in given:
+            return Threat.from_toml(_typed("toml", given["toml"], str))
         return Threat(
             eps,
             norm=given.get("norm"),

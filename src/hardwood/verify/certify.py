@@ -6,6 +6,7 @@ import numpy as np
 
 from hardwood.threat import Threat
 from hardwood.verify import ensemble, tree
+from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Problem
 from hardwood.verify.result import Certificate
@@ -79,7 +80,7 @@ def certify(
     problem = Problem.of(model, X, y, n_jobs)
     reach = problem.reach(threat)
     ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
-    found = ask(problem, threat.norm, reach, effort)
+    found = asked(problem, reach, lambda one, ball: ask(one, threat.norm, ball, effort))
     status = found.verdict()
     wrong = problem.misclassified() & (status == "broken")
     warn_undecided(status, effort)

@@ -1,16 +1,15 @@
 """Certified accuracy over a list of eps, each row asked no more often than it needs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.threat import Norm, Reach, Threat
+from hardwood.threat import Reach, Threat
 from hardwood.verify import ensemble, tree
+from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Problem
 from hardwood.verify.result import StatusArray
@@ -123,7 +122,7 @@ def certified_accuracy(
     grid = np.sort(grid)
     problem = Problem.of(model, X, y, n_jobs)
     threat = Threat(1) if threat is None else threat
-    if not _moves(threat):
+    if not threat.moves:
         raise ValueError(
             f"threat moves no feature, so there are no proportions to keep, got "
             f"eps={threat.eps!r}. Use Threat(1, ...): the sizes are those of the list eps."
@@ -139,27 +138,6 @@ def certified_accuracy(
     return AccuracyCurve(grid, curve.status)
 
 
-def _moves(threat: Threat) -> bool:
-    """Whether the threat's own eps says of any feature that it moves."""
-    if threat.norm == 0:
-        return bool(threat.eps >= 1)
-    steps = threat.eps.values() if isinstance(threat.eps, Mapping) else [threat.eps]
-    return any(np.max(step, initial=0.0) > 0 for step in steps)
-
-
-def _at(reach: Reach, eps: float, norm: Norm) -> Reach:
-    """The same threat with eps as its largest step; with norm 0, as its number of features."""
-    if eps == reach.radius:
-        return reach
-    limits = reach.limits.copy()
-    for column, scale in ((0, reach.down_scale), (1, reach.up_scale)):
-        step = scale * eps
-        if norm == 0:
-            step = np.full(len(limits), np.inf if eps >= 1 else 0.0)
-        limits[:, column] = np.where(limits[:, column] > 0, step, 0.0)
-    return replace(reach, limits=limits, radius=eps)
-
-
 class _Bisection:
     """What is known of every row at every eps."""
 
@@ -168,7 +146,7 @@ class _Bisection:
     ) -> None:
         self.problem = problem
         self.norm = threat.norm
-        self.reaches = [_at(reach, float(eps), threat.norm) for eps in grid]
+        self.reaches = [reach.at(float(eps), threat.norm) for eps in grid]
         self.effort = effort
         self.status = np.full((len(grid), len(problem.X)), "", dtype="<U9")
 
@@ -196,22 +174,14 @@ class _Bisection:
     def _ask(self, k: int, rows: npt.NDArray[np.intp]) -> None:
         problem = self.problem.some(rows)
         ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
-        found = ask(problem, self.norm, self.reaches[k], self.effort)
-        upper, verdict, X_adv = found.upper, found.verdict(), found.X_adv
+        reach = self.reaches[k]
+        found = asked(problem, reach, lambda one, ball: ask(one, self.norm, ball, self.effort))
+        verdict, X_adv = found.verdict(), found.X_adv
         self.status[k, rows] = verdict
         self.status[: k + 1, rows[verdict == "certified"]] = "certified"
         broken = verdict == "broken"
         for j in range(len(self.reaches)):
             held = broken & (j >= k)
             if j < k:
-                held = broken & self._holds(j, problem.X, X_adv, upper)
+                held = broken & self.reaches[j].holds(problem.X, X_adv, self.norm)
             self.status[j, rows[held]] = "broken"
-
-    def _holds(
-        self, j: int, X: FloatArray, X_adv: FloatArray, upper: FloatArray
-    ) -> npt.NDArray[np.bool_]:
-        """Whether the ball of the j-th eps holds the examples."""
-        low, high = map(np.asarray, _core.ball_ends(X, self.reaches[j].limits))
-        moved_too_far = ~((low <= X_adv) & (X_adv <= high)) & ~np.isnan(X)
-        inside: npt.NDArray[np.bool_] = np.count_nonzero(moved_too_far, axis=1) == 0
-        return inside if self.norm == "inf" else inside & (upper <= self.reaches[j].radius)

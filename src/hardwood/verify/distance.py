@@ -6,6 +6,7 @@ import numpy as np
 
 from hardwood.threat import Norm, Threat, as_threat, check_norm
 from hardwood.verify import ensemble, milp, tree
+from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import DistanceResult
@@ -117,14 +118,13 @@ def minimal_distance(
     if y is None:
         raise ValueError("y is missing; pass the true labels or, for a regression model, change.")
     problem = Problem.of(model, X, y, n_jobs)
-    reach = problem.reach(threat).without_radius()
+    reach = problem.reach(threat).without_radius(norm)
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
+    ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.nearest
     if method == "milp":
-        found = milp.nearest(problem, norm, reach, effort)
-    else:
-        ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.nearest
-        found = ask(problem, norm, reach, effort)
+        ask = milp.nearest
+    found = asked(problem, reach, lambda one, ball: ask(one, norm, ball, effort))
     wrong = problem.misclassified() & np.isfinite(found.upper)
     exact = np.where(found.lower == found.upper, "exact", "unknown")
     status = np.where(wrong, "misclassified", exact)
@@ -169,7 +169,8 @@ def _distance_to_change(
             f"{value.shape}."
         )
     low, high = value - change, value + change
-    reach = threat.reach(trees.n_features, trees.feature_names).measured().without_radius()
+    reach = threat.reach(trees.n_features, trees.feature_names)
+    reach = reach.measured().only_numbers("change").without_radius(norm)
     found = ensemble.leaving(outputs, *outputs.margins_between(low, high), norm, reach, effort)
     off = (output < low) | (output > high)
     status = np.where(

@@ -110,7 +110,8 @@ def output_range(
     threat = threat if isinstance(threat, Threat) else Threat(threat)
     effort = Effort(time_limit, total_time_limit, progress)
     outputs = Outputs.of(model, X, n_jobs)
-    reach = threat.reach(outputs.trees.n_features, outputs.trees.feature_names).measured()
+    reach = threat.reach(outputs.trees.n_features, outputs.trees.feature_names)
+    reach = reach.measured().only_numbers("output_range")
     half = effort.left() / 2
     least = ensemble.farthest(outputs, False, threat.norm, reach, effort, half)
     most = ensemble.farthest(outputs, True, threat.norm, reach, effort)

@@ -1,6 +1,6 @@
 """One question about a model and its rows, checked; every method of this room takes it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ _BLOCK = 16_384  # rows that the model predicts at once
 
 
 Labels = Callable[[FloatArray], npt.NDArray[np.int64]]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,17 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Problem:
-    """Checked rows and labels of a model; `source` says what a foreign model itself decides."""
+    """Checked rows and labels of a model; `source` says what a foreign model itself decides.
+
+    A row is fooled when its label differs from y or, where there is a `target`, when it is that.
+    """
 
     trees: Trees
     X: FloatArray
     y: IntArray
     n_threads: int
     source: Labels | None = None
+    target: int | None = None
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, n_jobs: int | None) -> "Problem":
@@ -87,18 +92,11 @@ class Problem:
         return cls(trees, table, label, _check.thread_count(n_jobs), source)
 
     def reach(self, threat: Threat) -> Reach:
-        """Spell the threat out for the model's features; it changes no category."""
-        reach = threat.reach(self.trees.n_features, self.trees.feature_names).measured()
-        by_feature = isinstance(threat.eps, Mapping | list)
-        for feature in self.trees.categorical_features if by_feature else ():
-            if reach.limits[feature, :2].any():
-                names = self.trees.feature_names
-                column = int(feature) if names is None else names[feature]
-                raise UnsupportedModelError(
-                    f"The threat moves feature {column!r}, whose values are categories in this "
-                    f"model; a change of category cannot be bounded. Give it eps 0."
-                )
-        return reach
+        """Spell the threat out for the model's features."""
+        trees = self.trees
+        categories = {**dict.fromkeys(trees.categorical_features.tolist()), **trees.category_names}
+        reach = threat.reach(trees.n_features, trees.feature_names, categories)
+        return reach.measured().only_numbers("certify")
 
     def some(self, rows: npt.NDArray[np.intp]) -> "Problem":
         """The same model and some of the rows."""
@@ -138,16 +136,20 @@ class Problem:
         self.replay(X_adv, found)
         return distance, X_adv, *more
 
-    def misclassified(self) -> npt.NDArray[np.bool_]:
-        """Rows that are wrong before anybody attacks."""
-        wrong: npt.NDArray[np.bool_] = self._labels(self.X) != self.y
-        return wrong
+    def fooled(self, label: npt.NDArray[np.int64], row: Any = slice(None)) -> BoolArray:
+        """Whether these labels of some rows are what the adversary wants."""
+        wanted = label != self.y[row] if self.target is None else label == self.target
+        return np.asarray(wanted, dtype=bool)
+
+    def misclassified(self) -> BoolArray:
+        """Rows that are as the adversary wants them before anybody attacks."""
+        return self.fooled(self._labels(self.X))
 
     def replay(self, X_adv: FloatArray, found: npt.NDArray[np.bool_]) -> None:
         """Send every example through the model's own prediction; all must change the label."""
         if not found.any():
             return
-        fails = self._labels(X_adv[found]) == self.y[found]
+        fails = ~self.fooled(self._labels(X_adv[found]), found)
         if fails.any():
             row = np.flatnonzero(found)[np.argmax(fails)]
             raise HardwoodError(

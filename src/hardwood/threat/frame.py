@@ -1,0 +1,69 @@
+"""What a data frame says about its columns: which hold whole numbers, and how far they spread."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hardwood import _check
+from hardwood.threat.steps import is_number, plain
+
+_PERCENTILES = (5, 95)
+
+
+def integer_columns(X: Any, feature_names: Sequence[str] | None = None) -> list[int]:
+    """The columns of a data frame that hold integers or truth values; none of an array.
+
+    Positions are those of `feature_names`, a model's own order of the columns, where it is given.
+    """
+    columns = getattr(X, "columns", None)
+    if columns is None or len(X.shape) != 2:
+        return []
+    whole = [name for name in columns if _kind(X[name]) in "iub"]
+    order = list(columns)
+    if feature_names is not None and all(isinstance(name, str) for name in order):
+        places = [_check.named(name, order) for name in feature_names]
+        order = [None if place is None else order[place] for place in places]
+    return [position for position, name in enumerate(order) if name in whole]
+
+
+def _kind(column: Any) -> str:
+    """NumPy's letter for the kind of a column's values; "O" for what NumPy does not know."""
+    dtype: Any = getattr(column, "dtype", None)
+    if hasattr(dtype, "is_integer") and hasattr(dtype, "is_float"):  # polars
+        return "i" if dtype.is_integer() else "f" if dtype.is_float() else _bool_or_not(dtype)
+    return str(getattr(dtype, "kind", "O"))
+
+
+def _bool_or_not(dtype: Any) -> str:
+    return "b" if str(dtype) == "Boolean" else "O"
+
+
+def steps_of(X: Any, share: float) -> dict[str, Any]:
+    """The arguments of a `Threat`: eps by column, and for a frame its columns of whole numbers."""
+    share = plain(share)
+    if not is_number(share) or not 0 <= share < np.inf:
+        raise ValueError(f"share must be a finite number >= 0, got share={share!r}.")
+    if getattr(X, "columns", None) is None:
+        table = _check.as_table(X)
+        return {"eps": [share * _spread(table[:, f]) for f in range(table.shape[1])]}
+    eps: dict[str, float] = {}
+    integer: list[str] = []
+    for name in X.columns:
+        kind = _kind(X[name])
+        if kind not in "iubf":
+            continue
+        spread = _spread(_check.as_table(X[[name]])[:, 0])
+        if spread > 0:
+            eps[name] = share * spread if kind == "f" else max(1, round(share * spread))
+        if kind != "f":
+            integer.append(name)
+    return {"eps": eps, "integer": integer}
+
+
+def _spread(column: Any) -> float:
+    present = column[np.isfinite(column)]
+    if len(present) == 0:
+        return 0.0
+    low, high = np.percentile(present, _PERCENTILES)
+    return float(high - low) or float(present.std())

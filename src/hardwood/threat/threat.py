@@ -1,0 +1,654 @@
+"""What the adversary may do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FLOAT32_MAX, FloatArray, IntArray, as_table, named
+from hardwood.threat import toml, words
+from hardwood.threat.frame import steps_of
+from hardwood.threat.reach import Changes, Group, Reach
+from hardwood.threat.steps import (
+    ANY,
+    Relative,
+    check_step,
+    entries,
+    is_number,
+    is_open,
+    is_step,
+    pair,
+    plain,
+    scaled,
+)
+
+Norm = Literal["inf", 1, 2, 0]
+NORMS: tuple[Norm, ...] = ("inf", 1, 2, 0)
+NormLike = Norm | float
+
+
+def check_norm(norm: Any) -> Norm:
+    """Bring a norm to one of "inf", 1, 2, 0."""
+    if norm in ("inf", np.inf):
+        return "inf"
+    if not isinstance(norm, str | bool):
+        for known in (1, 2, 0):
+            if norm == known:
+                return known
+    raise ValueError(f'norm must be "inf", 1, 2 or 0, got norm={norm!r}.')
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Threat:
+    """What the adversary may do to a row.
+
+    The adversary replaces a row x by any point of a closed ball around it that also lies in the
+    valid range and leaves the fixed features alone. A missing value is never moved.
+
+    Parameters
+    ----------
+    eps : float, sequence, mapping, default={}
+        How far a value can be moved, finite and >= 0: one number; a list or array with one per
+        feature; a mapping from feature name or position (features that are not named do not move).
+        Wherever a number may stand, a pair ``(down, up)`` gives different steps down and up, and
+        ``hw.relative(down, up)`` gives them as shares of the value's size; a tuple of two numbers
+        alone is such a pair for all features. For a column of categories the mapping holds
+        ``hw.ANY`` (any known category) or ``{category: [categories it can become]}``. With
+        ``norm=0``, one number is the number of features that can be changed, in any way.
+    norm : {"inf", 1, 2, 0}, default="inf"
+        How a move is measured. With eps per feature, a step counts relative to the eps of its
+        feature: ``norm((x' - x) / eps) <= 1``. A change of category counts as one whole step, and
+        so does a value that is left blank. With ``norm=0`` and eps per feature, each feature keeps
+        to its own limit, and it is counted how many change.
+    low, high : float, sequence, mapping or None, default=None
+        The valid range of the adversary's values, one number or one per feature.
+        It does not push rows that lie outside of it.
+    fixed : sequence of int or str, default=()
+        Features that the adversary cannot touch, by position or by name.
+    integer : sequence of int or str or None, default=None
+        Features that only take whole numbers, by position or by name. None: the integer columns of
+        a data frame, and none of an array.
+    one_hot : sequence of sequences of int or str, default=()
+        Groups of columns of which exactly one is 1, all others are 0: together they are one
+        category, which can become any other of the group unless a column of it is fixed.
+    max_changes : int or None, default=None
+        The largest number of features that change; a one-hot group counts as one.
+    blank : sequence of int or str, default=()
+        Features whose value the adversary can remove, by position or by name.
+    only : label or None, default=None
+        Only rows of this class attack; None: all do.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> threat = hw.Threat(eps=0.1, low=0, high=1)
+    >>> low, high = threat.ball([[0.25, 0.95]])
+    >>> print(low, high)
+    [[0.15 0.85]] [[0.35 1.  ]]
+
+    A spammer can add words, but not take them away; the sender's age is out of reach:
+
+    >>> threat = hw.Threat(eps=(0, 3), fixed=["age"])
+    >>> low, high = threat.ball([[5.0, 30.0]], feature_names=["n_words", "age"])
+    >>> print(low, high)
+    [[ 5. 30.]] [[ 8. 30.]]
+
+    An applicant can over-report income by a fifth, and change two fields at most:
+
+    >>> threat = hw.Threat(
+    ...     {"income": hw.relative(0, 0.2), "years": 2, "job": {"clerk": ["manager"]}},
+    ...     integer=["years"],
+    ...     max_changes=2,
+    ...     only="default",
+    ... )
+    >>> print(threat.describe())
+    income can rise by up to 20 % of its value.
+    years can go up or down by up to 2, in whole numbers.
+    job can change from 'clerk' to 'manager'.
+    No other column changes.
+    At most 2 columns change at once, each within its own limit.
+    Only rows of class 'default' attack.
+    """
+
+    eps: Any
+    norm: Norm
+    low: Any
+    high: Any
+    fixed: tuple[int | str, ...]
+    integer: tuple[int | str, ...] | None = None
+    one_hot: tuple[tuple[int | str, ...], ...] = ()
+    max_changes: int | None = None
+    blank: tuple[int | str, ...] = ()
+    only: Any = None
+
+    def __init__(
+        self,
+        eps: Any = (),
+        norm: Any = "inf",
+        low: Any = None,
+        high: Any = None,
+        fixed: Iterable[int | str] = (),
+        *,
+        integer: Iterable[int | str] | None = None,
+        one_hot: Iterable[Iterable[int | str]] = (),
+        max_changes: int | None = None,
+        blank: Iterable[int | str] = (),
+        only: Any = None,
+    ) -> None:
+        if isinstance(one_hot, str) or not isinstance(one_hot, Iterable):
+            raise ValueError(f"one_hot must be a list of groups of columns, got {one_hot!r}.")
+        given = {
+            "eps": {} if isinstance(eps, tuple) and not eps else plain(eps),
+            "norm": check_norm(norm),
+            "low": plain(low),
+            "high": plain(high),
+            "fixed": _columns("fixed", fixed),
+            "integer": None if integer is None else _columns("integer", integer),
+            "one_hot": tuple(_columns("one_hot", group) for group in one_hot),
+            "max_changes": plain(max_changes),
+            "blank": _columns("blank", blank),
+            "only": plain(only),
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self._check_what_needs_no_table()
+
+    def _check_what_needs_no_table(self) -> None:
+        for column, step in [(None, self.eps)] if is_step(self.eps) else entries(self.eps):
+            check_step(step, column if isinstance(self.eps, Mapping) else None)
+        for name in ("low", "high"):
+            for _, limit in entries(getattr(self, name)):
+                if limit is not None and (not is_number(limit) or np.isnan(limit)):
+                    raise ValueError(
+                        f"{name} must be a number, one per feature, or a mapping from feature "
+                        f"name, got {name}={limit!r}."
+                    )
+        _check_range(self.low, self.high)
+        most = self.max_changes
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+            raise ValueError(f"max_changes must be a whole number >= 1, got max_changes={most!r}.")
+        if most is not None and self.norm == 0 and is_number(self.eps):
+            raise ValueError(
+                f"With norm=0 and one number, eps is the number of features that can be changed, "
+                f"got eps={self.eps!r} and max_changes={most}; leave one of them out."
+            )
+        both = set(self.fixed) & set(self.blank)
+        if both:
+            raise ValueError(f"{sorted(both, key=str)[0]!r} is both in fixed and in blank.")
+        if isinstance(self.only, list | tuple | Mapping):
+            raise ValueError(f"only must be one label, got only={self.only!r}.")
+        self._check_groups()
+
+    def _check_groups(self) -> None:
+        seen: set[int | str] = set()
+        for group in self.one_hot:
+            if len(group) < 2:
+                raise ValueError(f"A one-hot group needs two or more columns, got {list(group)!r}.")
+            for column in group:
+                if column in seen:
+                    raise ValueError(f"one_hot names the column {column!r} twice.")
+                seen.add(column)
+                if column in self.blank:
+                    raise ValueError(
+                        f"{column!r} is in blank and in a one-hot group, which has no blanks."
+                    )
+                step = self.eps.get(column) if isinstance(self.eps, Mapping) else None
+                if step is not None and step is not ANY and max(pair(step)) < 1:
+                    raise ValueError(
+                        f"eps has {step!r} for {column!r}, but the columns of a one-hot group "
+                        f"change between 0 and 1 together; leave it out, or put it into fixed."
+                    )
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value!r}" for name, value in self._given().items()]
+        return f"Threat({', '.join(parts)})"
+
+    def _given(self) -> dict[str, Any]:
+        """The arguments that build it again, without those that are as by default."""
+        values = {name: getattr(self, name) for name in _DEFAULTS}
+        differ = {
+            name: value
+            for name, value in values.items()
+            if value != _DEFAULTS[name] or type(value) is not type(_DEFAULTS[name])
+        }
+        return {"eps": self.eps, **differ}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is about numbers that move freely, and nothing else."""
+        steps = [self.eps] if is_step(self.eps) else [step for _, step in entries(self.eps)]
+        numbers = all(is_number(step) or isinstance(step, list | tuple) for step in steps)
+        counted = self.norm != 0 or is_number(self.eps)
+        return numbers and counted and not set(self._given()) & set(_BEYOND)
+
+    @property
+    def moves(self) -> bool:
+        """Whether its own sizes say of any feature that it moves; what is fixed is left aside."""
+        if self.norm == 0 and is_number(self.eps):
+            return bool(self.eps >= 1)
+        steps = [self.eps] if is_step(self.eps) else [step for _, step in entries(self.eps)]
+        return bool(self.blank or self.one_hot or any(is_open(step) for step in steps))
+
+    def __hash__(self) -> int:
+        # Equal threats must agree here; eps may hold lists and mappings, which do not hash.
+        return hash((self.norm, self.fixed, self.one_hot, self.max_changes, self.blank))
+
+    def __mul__(self, factor: Any) -> "Threat":
+        """The same threat with steps that many times as large; counts and categories stay."""
+        factor = plain(factor)
+        if not is_number(factor):
+            return NotImplemented
+        if not 0 <= factor < np.inf:
+            raise ValueError(f"A threat can be multiplied by a finite number >= 0, got {factor}.")
+        if self.norm == 0 and is_number(self.eps):
+            raise ValueError(
+                f"eps={self.eps} counts features (norm=0), it is no size; make a new Threat."
+            )
+        if is_step(self.eps):
+            eps = scaled(self.eps, factor)
+        elif isinstance(self.eps, Mapping):
+            eps = {column: scaled(step, factor) for column, step in self.eps.items()}
+        else:
+            eps = [scaled(step, factor) for step in self.eps]
+        return Threat(**{**self._given(), "eps": eps})
+
+    __rmul__ = __mul__
+
+    def reach(
+        self,
+        n_features: int,
+        feature_names: Sequence[str] | None = None,
+        categories: Mapping[int, Sequence[Any] | Mapping[int, Any] | None] | None = None,
+        integer: Iterable[int] = (),
+    ) -> Reach:
+        """Spell the threat out for a table.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+        feature_names : sequence of str or None, default=None
+            Column names, needed where the threat names features.
+        categories : mapping or None, default=None
+            The features that hold categories, with the names of the codes 0, 1, ... or a mapping
+            from code to name; None: the model does not tell them apart.
+        integer : iterable of int, default=()
+            The integer columns of the table, for threats that do not name their own.
+
+        Returns
+        -------
+        Reach
+            Arrays with one entry per feature.
+        """
+        names = None if feature_names is None else list(feature_names)
+        categories = categories or {}
+        low = _limits("low", self.low, -FLOAT32_MAX, n_features, names)
+        high = _limits("high", self.high, FLOAT32_MAX, n_features, names)
+        if np.any(low > high):
+            f = int(np.argmax(low > high))
+            raise ValueError(
+                f"low must not exceed high, got low={low[f]} and high={high[f]} for feature {f}."
+            )
+
+        def positions(what: str, columns: Iterable[Any]) -> list[int]:
+            return [_position(column, n_features, names, what) for column in columns]
+
+        fixed, blank = positions("fixed", self.fixed), np.zeros(n_features, dtype=bool)
+        blank[positions("blank", self.blank)] = True
+        whole = np.zeros(n_features, dtype=bool)
+        whole[list(integer) if self.integer is None else positions("integer", self.integer)] = True
+        whole[list(categories)] = False
+        counted = self.norm == 0 and is_number(self.eps)
+        every = [self.eps] * n_features if is_step(self.eps) else self.eps
+        listed = _per_feature("eps", [0.0] * n_features if counted else every, n_features, names)
+        for feature in fixed:
+            listed[feature] = 0.0
+        groups = self._groups(listed, fixed, positions)
+        changes = self._changes(listed, categories, names)
+        steps = np.array([pair(step) for step in listed], dtype=np.float64).reshape(-1, 2)
+        share = np.zeros((n_features, 2))
+        for feature, step in enumerate(listed):
+            if isinstance(step, Relative):
+                share[feature] = step.down, step.up
+        if counted:
+            steps[:] = np.inf if self.eps >= 1 else 0.0
+            steps[fixed] = 0.0
+        for feature in categories:  # numbers say nothing about categories
+            steps[feature] = share[feature] = 0.0
+        return self._spelled(steps, share, low, high, whole, blank, changes, groups)
+
+    def _spelled(
+        self,
+        steps: FloatArray,
+        share: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        whole: npt.NDArray[np.bool_],
+        blank: npt.NDArray[np.bool_],
+        changes: Changes,
+        groups: tuple[Group, ...],
+    ) -> Reach:
+        sizes = steps[(steps > 0) & np.isfinite(steps)]
+        others = share.any() or blank.any() or bool(changes) or any(g.moves for g in groups)
+        if self.norm == 0 and is_number(self.eps):
+            radius = float(self.eps)
+        elif self.norm == 0:
+            n_movable = np.count_nonzero(steps.any(axis=1) | share.any(axis=1) | blank)
+            n_movable += len(set(changes) - set(np.flatnonzero(blank)))
+            n_movable += sum(group.moves for group in groups)
+            radius = float(n_movable if self.max_changes is None else self.max_changes)
+        else:
+            radius = float(steps.max(initial=0.0)) or float(others)
+        unit = radius if 0 < radius < np.inf and self.norm != 0 else 1.0
+        return Reach(
+            limits=np.ascontiguousarray(np.column_stack([steps, low, high])),
+            down_scale=_scale(steps[:, 0] + share[:, 0], unit),
+            up_scale=_scale(steps[:, 1] + share[:, 1], unit),
+            radius=radius,
+            share=share,
+            whole=whole,
+            blank=blank,
+            changes=changes,
+            groups=groups,
+            max_changes=self.max_changes or 0,
+            only=self.only,
+            unit=unit,
+            multiples=self.norm != 0 and bool(others or len(np.unique(sizes)) > 1),
+        )
+
+    def _groups(self, listed: list[Any], fixed: list[int], positions: Any) -> tuple[Group, ...]:
+        """One-hot groups by position; their columns are no numbers any more."""
+        groups: list[Group] = []
+        for group in self.one_hot:
+            columns = tuple(positions("one_hot", group))
+            if any(set(columns) & set(other.columns) for other in groups):
+                raise ValueError(f"one_hot names a column of {list(group)!r} twice.")
+            still = isinstance(self.eps, list) and not any(
+                listed[column] is ANY or any(pair(listed[column])) for column in columns
+            )
+            groups.append(Group(columns, not still and not set(columns) & set(fixed)))
+            for column in columns:
+                listed[column] = 0.0
+        return tuple(groups)
+
+    def _changes(
+        self,
+        listed: list[Any],
+        categories: Mapping[int, Sequence[Any] | Mapping[int, Any] | None],
+        names: list[str] | None,
+    ) -> Changes:
+        """What each code of a feature of categories may become."""
+        changes: dict[int, tuple[IntArray, ...]] = {}
+        for feature, step in enumerate(listed):
+            column = feature if names is None else names[feature]
+            if step is ANY or isinstance(step, Mapping):
+                if feature not in categories:
+                    raise ValueError(
+                        f"The threat changes categories of column {column!r}, but to this model "
+                        f"it holds numbers; give it a number, a pair (down, up) or hw.relative."
+                    )
+                known = categories[feature]
+                if known is not None:
+                    codes = known if isinstance(known, Mapping) else dict(enumerate(known))
+                    changes[feature] = _codes(step, codes, column)
+            elif feature in categories and not is_step(self.eps):
+                if isinstance(step, Relative) or any(pair(step)):
+                    raise ValueError(
+                        f"The threat moves column {column!r} by {step!r}, but to this model it "
+                        f"holds categories; give it hw.ANY, {{category: [categories it can "
+                        f"become]}}, or 0."
+                    )
+        return changes
+
+    def ball(
+        self, X: npt.ArrayLike, feature_names: Sequence[str] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Give the ends of the ball around every row.
+
+        In the maximum norm the ball is exactly the box between the ends; in other norms the box is
+        the smallest one around it, and along one feature alone the ends are reached. This is about
+        numbers: categories and blanks are not among the ends.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN stays NaN.
+        feature_names : sequence of str or None, default=None
+            Column names, needed where the threat names features.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_samples, n_features)
+            Both ends belong to the ball.
+        """
+        table = as_table(X)
+        low, high = _core.ball_ends(table, self.reach(table.shape[1], feature_names).ends)
+        return np.asarray(low), np.asarray(high)
+
+    def describe(self, feature_names: Sequence[str] | None = None) -> str:
+        """Say in plain English what the adversary may do, one sentence a line.
+
+        Parameters
+        ----------
+        feature_names : sequence of str or None, default=None
+            Names to call columns by which the threat gives by position.
+
+        Returns
+        -------
+        str
+            One sentence a column, and one for counts, norm, range and who attacks.
+
+        Examples
+        --------
+        >>> import hardwood as hw
+        >>> print(hw.Threat(0.1, low=0, high=1, fixed=["age"]).describe())
+        Every column can go up or down by up to 0.1.
+        age does not change.
+        Values that are changed stay between 0 and 1.
+        """
+        return "\n".join(words.sentences(self, feature_names))
+
+    @classmethod
+    def from_frame(cls, X: Any, share: float = 0.1) -> "Threat":
+        """Start with a share of each column's spread.
+
+        The spread of a column is the distance between its 5th and 95th percentile, which a few
+        outliers do not stretch, as they do the range or the standard deviation. Where these are
+        equal (a column of mostly one value), it is the standard deviation. Columns of whole numbers
+        move by a whole number, at least 1. Columns that hold no numbers, and constant ones, do not
+        move: add what you know about them.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+            Rows such as those that the model is asked about.
+        share : float, default=0.1
+            How large a part of the spread a step is.
+
+        Returns
+        -------
+        Threat
+            With a step for every column that has one.
+
+        Examples
+        --------
+        >>> import hardwood as hw
+        >>> import pandas as pd
+        >>> X = pd.DataFrame({"age": range(20, 61), "dose": [0.5, 1.5] * 20 + [1.0]})
+        >>> hw.Threat.from_frame(X)
+        Threat(eps={'age': 4, 'dose': 0.1}, integer=('age',))
+        """
+        return cls(**steps_of(X, share))
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> "Threat":
+        r"""Read a threat from a TOML file or text.
+
+        Parameters
+        ----------
+        source : Path or str
+            The file, or the text itself (a text has a line break or an equals sign).
+
+        Returns
+        -------
+        Threat
+            The threat that `to_toml` writes so.
+
+        Examples
+        --------
+        >>> import hardwood as hw
+        >>> hw.Threat.from_toml('max_changes = 2\n[eps]\nage = 2\njob = "any"')
+        Threat(eps={'age': 2, 'job': ANY}, max_changes=2)
+        """
+        return cls(**toml.read(source, ("eps", *_DEFAULTS)))
+
+    def to_toml(self) -> str:
+        """Write the threat as TOML, for the command line and for people.
+
+        Returns
+        -------
+        str
+            The text of a TOML file; `from_toml` reads it.
+        """
+        return toml.write(self._given())
+
+
+_DEFAULTS: dict[str, Any] = {
+    "norm": "inf",
+    "low": None,
+    "high": None,
+    "fixed": (),
+    "integer": None,
+    "one_hot": (),
+    "max_changes": None,
+    "blank": (),
+    "only": None,
+}
+_BEYOND = ("integer", "one_hot", "max_changes", "blank", "only")  # numbers that move freely
+
+
+def as_threat(eps: Any, threat: Threat | None, norm: Norm = "inf") -> Threat:
+    """Choose between the two ways in which callers can say what the adversary may do."""
+    if threat is None:
+        return Threat(eps, norm=norm)
+    if not isinstance(threat, Threat):
+        raise TypeError(f"threat must be a hardwood.Threat, got {type(threat).__name__}.")
+    return threat
+
+
+def _columns(what: str, given: Any) -> tuple[int | str, ...]:
+    """Columns by name or position."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(
+            f"{what} must be a sequence of features, got {given!r}; "
+            f"for one feature pass a list of one."
+        )
+    columns = plain(tuple(given))
+    for column in columns:
+        if isinstance(column, bool) or not isinstance(column, int | str):
+            raise ValueError(f"{what} must name features or give their positions, got {column!r}.")
+    return columns  # type: ignore[no-any-return]
+
+
+def _scale(step: FloatArray, unit: float) -> FloatArray:
+    # A direction that is closed needs no scale; 1 avoids 0 / 0. Unlimited steps are not scaled.
+    return np.where((step > 0) & np.isfinite(step), step / unit, 1.0)
+
+
+def _check_range(low: Any, high: Any) -> None:
+    """Refuse a range that is empty, as far as it is known without a table."""
+    for column, least in entries(low):
+        for other, most in entries(high):
+            same = column is None or other is None or column == other
+            if same and least is not None and most is not None and least > most:
+                at = column if other is None else other
+                of = "" if at is None else f" for column {at!r}"
+                raise ValueError(f"low must not exceed high, got low={least}, high={most}{of}.")
+
+
+def _codes(step: Any, known: Mapping[int, Any], column: Any) -> tuple[IntArray, ...]:
+    """Sorted codes that each code may become, itself included; at last, those of unknown ones."""
+    every = np.sort(np.fromiter(known, dtype=np.int32))
+    n_codes = int(every.max(initial=-1)) + 1
+    code = {category: position for position, category in known.items()}
+
+    def code_of(category: Any) -> int:
+        if category not in code:
+            shown = ", ".join(repr(one) for one in list(code)[:8])
+            raise ValueError(
+                f"The threat names the category {category!r} of column {column!r}, which the model "
+                f"does not know; it knows {shown}{', ...' if len(code) > 8 else ''}."
+            )
+        return code[category]
+
+    if step is ANY:
+        others = dict.fromkeys([*every.tolist(), n_codes], every)
+    else:
+        others = {
+            code_of(category): every if to is ANY else np.array([code_of(one) for one in to])
+            for category, to in step.items()
+        }
+    alone = np.arange(n_codes, dtype=np.int32)
+    listed = [
+        every
+        if others.get(at) is every and at in known
+        else np.union1d(alone[at : at + 1], others.get(at, alone[:0])).astype(np.int32)
+        for at in range(n_codes + 1)
+    ]
+    return tuple(listed)
+
+
+def _position(feature: Any, n_features: int, names: list[str] | None, what: str) -> int:
+    if isinstance(feature, str):
+        if names is None:
+            raise ValueError(
+                f"{what} names the feature {feature!r}, but the columns have no names; "
+                f"pass a data frame, or use positions."
+            )
+        position = named(feature, names)
+        if position is None:
+            shown = ", ".join(repr(name) for name in names[:8]) + (
+                ", ..." if len(names) > 8 else ""
+            )
+            raise ValueError(f"{what} names the feature {feature!r}, but the columns are {shown}.")
+        return position
+    if not isinstance(feature, int) or isinstance(feature, bool):
+        raise ValueError(f"{what} must name features or give their positions, got {feature!r}.")
+    if not 0 <= feature < n_features:
+        raise ValueError(
+            f"{what} names feature {feature}, but there are {n_features} features "
+            f"(0 to {n_features - 1})."
+        )
+    return feature
+
+
+def _per_feature(
+    what: str, given: Any, n_features: int, names: list[str] | None, default: Any = 0.0
+) -> list[Any]:
+    """One entry per feature from a sequence or from a mapping of the features that differ."""
+    if isinstance(given, Mapping):
+        listed = [default] * n_features
+        for feature, entry in given.items():
+            listed[_position(feature, n_features, names, what)] = entry
+        return listed
+    if len(given) != n_features:
+        raise ValueError(
+            f"{what} has {len(given)} entries but X has {n_features} features; "
+            f"pass one number, or one entry per feature."
+        )
+    return list(given)
+
+
+def _limits(
+    what: str, given: Any, default: float, n_features: int, names: list[str] | None
+) -> FloatArray:
+    """Ends of the valid range; an entry of None, like an infinite one, is no limit."""
+    every = given if isinstance(given, Mapping | list | tuple) else [given] * n_features
+    listed = _per_feature(what, every, n_features, names, None)
+    ends = [default if entry is None else entry for entry in listed]
+    limited: FloatArray = np.clip(np.array(ends, dtype=np.float64), -FLOAT32_MAX, FLOAT32_MAX)
+    return limited
