@@ -37,9 +37,9 @@ def _value(node: ast.expr) -> Any:
     name = ast.unparse(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
     if isinstance(node, ast.Call) and name == "relative":
         given = {str(part.arg): _value(part.value) for part in node.keywords}
-        return threats.relative(*map(_value, node.args), **given)  # type: ignore[attr-defined]
+        return threats.relative(*map(_value, node.args), **given)
     if name == "ANY":
-        return threats.ANY  # type: ignore[attr-defined]
+        return threats.ANY
     if name == "inf":
         return float("inf")
     return ast.literal_eval(node)
