@@ -27,7 +27,8 @@ const Case whole{"threat: whole numbers inside, and x itself", [] {
                    check(reach.lowest(2.5) == 2 && reach.highest(2.5) == 3, "2 and 3 near 2.5");
                    const Reach wide{5, 5, -1.5, 4.5, 0, 0, true};
                    check(wide.lowest(0) == -1 && wide.highest(0) == 4, "whole inside the range");
-                   check(wide.highest(5) == 5 && wide.lowest(5) == 0, "a row outside may come back");
+                   check(wide.highest(5) == 5 && wide.lowest(5) == 0,
+                         "a row outside may come back");
                  }};
 
 const Case at_rest{"threat: at rest nothing moves", [] {
