@@ -123,7 +123,7 @@ def test_the_data_at_hand_has_the_checksum_of_its_source(name):
     if not given or not os.path.exists(os.path.join(given, f"{name}.npz")):
         pytest.skip(f"needs {name}.npz in the directory that HARDWOOD_DATA names")
     source = sources.SOURCES[name]
-    arrays = dataset._read_file(source)
+    arrays = dataset._read(hw.datasets.find(name))
     assert dataset.checksum(arrays) == source.sha256
     n_features = arrays["X_train"].reshape(len(arrays["X_train"]), -1).shape[1]
     assert (len(arrays["X_train"]), len(arrays["X_test"]), n_features) == source.shape

@@ -17,7 +17,12 @@ def convert(
         Path, typer.Argument(help="Its new name: .json or .ubj (XGBoost), .txt (LightGBM), .onnx.")
     ],
 ) -> None:
-    """Read a model file and write it for another tool."""
+    """Read a model file and write it for another tool.
+
+    \b
+    Examples:
+      hardwood convert model.json model.txt
+    """  # noqa: D301
     writers: dict[str, Callable[[hw.Trees], object]] = {
         ".json": lambda trees: trees.save_model(target),
         ".ubj": lambda trees: trees.save_model(target),

@@ -57,7 +57,11 @@ def demo(
     """Train a natural and a robust tree, attack and certify both, draw decision boundaries.
 
     The data are the breast-cancer rows that come with scikit-learn, scaled to [0, 1].
-    """
+
+    \b
+    Examples:
+      hardwood demo
+    """  # noqa: D301
     cancer, planes = _samples(seed)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "boundaries.png"

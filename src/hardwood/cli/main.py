@@ -1,5 +1,6 @@
 """The hardwood command: one file a subcommand, put together here."""
 
+import importlib
 import logging
 import sys
 import warnings
@@ -7,15 +8,29 @@ import warnings
 from hardwood import __version__
 from hardwood.errors import HardwoodError
 
+COMMANDS = (
+    "audit",
+    "certify",
+    "distance",
+    "attack",
+    "harden",
+    "train",
+    "predict",
+    "check",
+    "convert",
+    "demo",
+    "reproduce",
+)
+
 
 def main() -> None:
     """Run the command line; what the user can mend is one line, not a traceback."""
     try:
         import typer
 
-        from hardwood.cli.convert import convert
-        from hardwood.cli.demo import demo
-        from hardwood.cli.reproduce import reproduce
+        commands = [
+            getattr(importlib.import_module(f"hardwood.cli.{name}"), name) for name in COMMANDS
+        ]
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("typer", "rich"):
             raise
@@ -41,16 +56,25 @@ def main() -> None:
         version: bool = typer.Option(
             False, "--version", callback=show_version, is_eager=True, help="Show the version."
         ),
+        debug: bool = typer.Option(
+            False, "--debug", help="Show where an error comes from; may stand anywhere."
+        ),
     ) -> None:
-        """Tree models that stay right when someone tampers with their inputs."""
+        """Tree models that stay right when someone tampers with their inputs.
 
-    app.command()(demo)
-    app.command()(convert)
-    app.command()(reproduce)
+        Start with: hardwood audit MODEL DATA --label COLUMN --eps 0.1 --out report.html
+        """
+
+    for command in commands:
+        app.command()(command)
     # matplotlib announces on its first run that it looks for fonts.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     warnings.formatwarning = lambda message, *_, **__: f"hardwood: {message}\n"
+    words = [word for word in sys.argv[1:] if word != "--debug"]
     try:
-        app(prog_name="hardwood")
+        app(words, prog_name="hardwood")
     except (HardwoodError, ImportError, OSError, ValueError) as error:
-        sys.exit(f"hardwood: {error}")
+        if "--debug" in sys.argv:
+            raise
+        typer.echo(f"hardwood: {error}", err=True)
+        sys.exit(2)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hardwood import datasets
 from hardwood.reproduce import cells, figures, tables
 from hardwood.reproduce.settings import FIGURES, TABLES, Table, read_figure, read_table
 
@@ -23,7 +24,12 @@ def reproduce(
         bool, typer.Option("--list", help="List tables and figures, then end.")
     ] = False,
 ) -> None:
-    """Make the paper's tables and figures again; resumes where it stopped."""
+    """Make the paper's tables and figures again; resumes where it stopped.
+
+    \b
+    Examples:
+      hardwood reproduce --list
+    """  # noqa: D301
     if names:
         for key in TABLES:
             typer.echo(f"{key:<13} {read_table(key).title}")
@@ -35,6 +41,7 @@ def reproduce(
     for key in wanted:
         if key not in known:
             raise ValueError(f"{key!r} is no table or figure; choose from {', '.join(known)}.")
+    _find_data(wanted, out, only, quick)
     begin = time.perf_counter()
     if not quick:
         typer.echo(cost(wanted, out, only))
@@ -44,6 +51,21 @@ def reproduce(
         else:
             figures.draw(key, out, quick, typer.echo)
     typer.echo(f"{time.perf_counter() - begin:.0f} s; everything is in {out}")
+
+
+def _find_data(wanted: list[str], out: Path, only: list[str] | None, quick: bool) -> None:
+    """Look for every data set, and fetch what is not here, before hours are announced."""
+    open_cells = [
+        cell
+        for key in wanted
+        if key in TABLES
+        for cell in read_table(key, quick).cells
+        if (not only or cell.name in only) and cells.known(cell, out) is None
+    ]
+    for name in dict.fromkeys(cell.name for cell in open_cells):
+        if datasets.find(name) is None:
+            typer.echo(f"{name} is not here yet; looking for it at its source")
+            datasets.load(name)
 
 
 def cost(wanted: list[str], out: Path, only: list[str] | None) -> str:

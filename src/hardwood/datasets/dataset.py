@@ -77,22 +77,34 @@ def load(name: str) -> Dataset:
     >>> "mnist_2_vs_6" in hw.datasets.names()
     True
     """
-    if name not in SOURCES:
-        raise ValueError(f"name must be one of {', '.join(names())}, got name={name!r}.")
-    source = SOURCES[name]
-    arrays = _read_file(source) or _read_cache(source) or _download(name, source)
+    source, place = _source(name), find(name)
+    arrays = _download(name, source) if place is None else _read(place)
     return _prepared(name, source, arrays)
 
 
-def _read_file(source: Source) -> dict[str, npt.NDArray[Any]] | None:
+def find(name: str) -> Path | None:
+    """Say where `load` would read a data set from, without reading it.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+
+    Returns
+    -------
+    Path or None
+        Its file; None if it would have to be downloaded.
+    """
+    source = _source(name)
     given = os.environ.get("HARDWOOD_DATA")
-    path = Path(given) / f"{source.file}.npz" if given else None
-    return _read(path) if path is not None and path.exists() else None
+    places = [Path(given) / f"{source.file}.npz" if given else None, _cache(source)]
+    return next((place for place in places if place is not None and place.exists()), None)
 
 
-def _read_cache(source: Source) -> dict[str, npt.NDArray[Any]] | None:
-    path = _cache(source)
-    return _read(path) if path is not None and path.exists() else None
+def _source(name: str) -> Source:
+    if name not in SOURCES:
+        raise ValueError(f"name must be one of {', '.join(names())}, got name={name!r}.")
+    return SOURCES[name]
 
 
 def _cache(source: Source) -> Path | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-import hardwood.threat as threats
+import hardwood as hw
 from hardwood._check import FloatArray
 from hardwood.report import findings, words
 from hardwood.report.findings import LETTER
@@ -37,9 +37,9 @@ def _value(node: ast.expr) -> Any:
     name = ast.unparse(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
     if isinstance(node, ast.Call) and name == "relative":
         given = {str(part.arg): _value(part.value) for part in node.keywords}
-        return threats.relative(*map(_value, node.args), **given)
+        return hw.relative(*map(_value, node.args), **given)
     if name == "ANY":
-        return threats.ANY
+        return hw.ANY
     if name == "inf":
         return float("inf")
     return ast.literal_eval(node)

@@ -1,0 +1,353 @@
+"""What a command is given: tables, models and threats, read from files; and what it shows."""
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+import hardwood as hw
+
+TABLES = ".csv, .csv.gz, .tsv, .parquet, .feather, .svm, .libsvm or .npz"
+_PICKLED = (".pkl", ".pickle", ".joblib")
+
+Model = Annotated[
+    Path,
+    typer.Argument(
+        help="A file of XGBoost, LightGBM, CatBoost, ONNX or hardwood; pickles with --trust."
+    ),
+]
+Data = Annotated[Path, typer.Argument(help=f"Rows: {TABLES}.")]
+Label = Annotated[str | None, typer.Option("--label", help="The column of the true labels.")]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Open pickled models, which can run any code: only your own files."
+    ),
+]
+Eps = Annotated[float | None, typer.Option("--eps", help="How far every value can be moved.")]
+ThreatFile = Annotated[
+    Path | None, typer.Option("--threat", help="A TOML file that describes the adversary.")
+]
+NormOption = Annotated[
+    str, typer.Option("--norm", help="inf, 1, 2 or 0: how a change is measured, with --eps.")
+]
+Low = Annotated[float | None, typer.Option("--low", help="Smallest valid value, with --eps.")]
+High = Annotated[float | None, typer.Option("--high", help="Largest valid value, with --eps.")]
+Seconds = Annotated[float | None, typer.Option("--time-limit", help="Seconds for each row.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", help="The probability from which the second class is said."),
+]
+Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+FailUnder = Annotated[
+    float | None,
+    typer.Option(
+        "--fail-under", help="End with code 1 if the certified accuracy is below this share."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, and their labels where the file has any."""
+
+    X: Any
+    y: npt.NDArray[Any] | None
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """The labels, which the command needs."""
+        if self.y is None:
+            raise ValueError(
+                "The labels are missing; say which column holds them with --label COLUMN"
+                + (f", one of {_shown(self.X.columns)}." if hasattr(self.X, "columns") else ".")
+            )
+        return self.y
+
+
+def read_table(path: Path, label: str | None = None, n_columns: int | None = None) -> Table:
+    """Read rows from a file of any kind that the command line knows."""
+    if not path.exists():
+        raise ValueError(f"{str(path)!r} does not exist; check the name of the data file.")
+    kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    if kind in (".npz",):
+        return _from_npz(path)
+    if kind in (".svm", ".libsvm", ".svmlight"):
+        return _from_libsvm(path, n_columns)
+    frame = _frame(path, kind)
+    if label is None:
+        return Table(frame, None)
+    if label not in frame.columns:
+        raise ValueError(
+            f"{path.name} has no column {label!r} for --label; its columns are "
+            f"{_shown(frame.columns)}."
+        )
+    y = frame[label]
+    if y.isna().any():
+        raise ValueError(
+            f"Column {label!r} of {path.name} has {int(y.isna().sum())} rows without a label; "
+            f"leave these rows out."
+        )
+    return Table(frame.drop(columns=label), y.to_numpy())
+
+
+def _frame(path: Path, kind: str) -> Any:
+    if find_spec("pandas") is None:
+        raise ImportError('Tables need pandas. Install it with: pip install "hardwood[cli]"')
+    import pandas as pd
+
+    readers: dict[str, Callable[[], Any]] = {
+        ".csv": lambda: pd.read_csv(path),
+        ".csv.gz": lambda: pd.read_csv(path),
+        ".tsv": lambda: pd.read_csv(path, sep="\t"),
+        ".parquet": lambda: pd.read_parquet(path),
+        ".feather": lambda: pd.read_feather(path),
+    }
+    if kind not in readers:
+        raise ValueError(f"{path.name} is of no type known here; rows come as {TABLES}.")
+    if kind in (".parquet", ".feather") and find_spec("pyarrow") is None:
+        raise ImportError(
+            f'{kind} files need pyarrow. Install it with: pip install "hardwood[data]"'
+        )
+    try:
+        frame = readers[kind]()
+    except (ValueError, pd.errors.ParserError, OSError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise ValueError(f"{path.name} could not be read as {kind}: {first}.") from None
+    if len(frame) == 0:
+        raise ValueError(f"{path.name} has no rows.")
+    return frame
+
+
+def _from_npz(path: Path) -> Table:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if "X" not in file:
+                raise ValueError(
+                    f"{path.name} has no array X; an .npz file needs X, and y for the labels. It "
+                    f"has {_shown(file.files)}."
+                )
+            return Table(file["X"], file["y"] if "y" in file else None)
+    except OSError as error:
+        raise ValueError(f"{path.name} could not be read as .npz: {error}.") from None
+
+
+def _from_libsvm(path: Path, n_columns: int | None) -> Table:
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path), n_features=n_columns)
+    except ValueError as error:
+        raise ValueError(f"{path.name} could not be read as LIBSVM: {error}.") from None
+    whole = y.astype(np.int64)
+    return Table(X.toarray(), whole if np.array_equal(whole, y) else y)
+
+
+def _shown(names: Any) -> str:
+    listed = [repr(str(name)) for name in names]
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
+
+
+def open_model(path: Path, trust: bool = False) -> Any:
+    """Open a model file; where the library that wrote it is there, as that library's own object.
+
+    Then the gate compares both, and every example is replayed through the library itself.
+    """
+    if not path.exists():
+        raise ValueError(f"{str(path)!r} does not exist; check the name of the model file.")
+    if path.suffix in _PICKLED or path.suffix == ".skops":
+        return _pickled(path, trust)
+    trees = hw.load_model(path)
+    return _own_library(path) or trees
+
+
+def _own_library(path: Path) -> Any:
+    try:
+        if path.suffix in (".json", ".ubj") and find_spec("xgboost"):
+            import xgboost
+
+            booster = xgboost.Booster(model_file=path)
+            # Our own files say more than XGBoost reads: classes, for one.
+            return None if booster.attr("hardwood") else booster
+        if path.suffix == ".txt" and find_spec("lightgbm"):
+            import lightgbm
+
+            return lightgbm.Booster(model_file=path)
+    except Exception:  # a dump, another tool's file, another version: the file itself was read
+        return None
+    return None
+
+
+def _pickled(path: Path, trust: bool) -> Any:
+    if not trust:
+        raise ValueError(
+            f"{path.name} is a pickled object, and opening one runs whatever code is in it; pass "
+            f"--trust if it is yours. A model file of its library (.json, .txt, .onnx) needs "
+            f"no trust."
+        )
+    try:
+        if path.suffix == ".skops":
+            from skops import io
+
+            return io.load(path, trusted=io.get_untrusted_types(file=path))
+        import joblib
+
+        return joblib.load(path)
+    except ImportError as error:
+        raise ImportError(f"{path.name} needs a package that is not here: {error}.") from None
+    except Exception as error:
+        raise ValueError(
+            f"{path.name} could not be opened: {type(error).__name__}: {error}."
+        ) from None
+
+
+def column_count(model: Any) -> int | None:
+    """How many columns a model takes, where it says so."""
+    for name in ("n_features", "n_features_in_"):
+        if isinstance(getattr(model, name, None), int):
+            return int(getattr(model, name))
+    return None
+
+
+def read_threat(
+    file: Path | None, eps: float | None, norm: str, low: float | None, high: float | None
+) -> hw.Threat:
+    """The adversary, from a file or from a number."""
+    if (file is None) == (eps is None):
+        raise ValueError("Say what the adversary may do: either --eps NUMBER or --threat FILE.")
+    if file is None:
+        return hw.Threat(eps, norm=norm_of(norm), low=low, high=high)
+    if low is not None or high is not None or norm != "inf":
+        raise ValueError(f"--low, --high and --norm go with --eps; write them into {file.name}.")
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{file.name} could not be read as TOML: {error}.") from None
+    try:
+        if isinstance(given.get("eps"), dict):
+            given["eps"] = {name: _step(step) for name, step in given["eps"].items()}
+        return hw.Threat(**given)
+    except TypeError:
+        fields = [name for name in hw.Threat.__dataclass_fields__]
+        unknown = [name for name in given if name not in fields]
+        named = f"{unknown[0]!r} is not known" if unknown else "eps is missing"
+        raise ValueError(
+            f"{file.name}: {named}; a threat file may hold {', '.join(fields)}."
+        ) from None
+
+
+def _step(step: Any) -> Any:
+    """TOML has no tuples: [down, up] is a pair, {relative = [down, up]} a share of the value."""
+    if isinstance(step, list):
+        return tuple(step)
+    if step == "any":
+        return hw.ANY
+    if isinstance(step, dict) and set(step) == {"relative"}:
+        given = step["relative"]
+        return hw.relative(*given) if isinstance(given, list) else hw.relative(given)
+    return step
+
+
+def norm_of(given: str) -> Any:
+    """The norm that a word of the command line means."""
+    return given if given == "inf" else (int(given) if given.isdigit() else given)
+
+
+def writable(path: Path) -> Path:
+    """Refuse a file that cannot be written before hours are spent on its content."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(
+            f"{str(path)!r} cannot be written: "
+            + ("it is a directory." if path.is_dir() else f"there is no directory {path.parent}.")
+        )
+    try:
+        with path.open("a"):
+            pass
+    except OSError as error:
+        raise ValueError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+    if path.stat().st_size == 0:
+        path.unlink()
+    return path
+
+
+def write_rows(path: Path, frame: Any) -> None:
+    """Write a table by the ending of its name."""
+    kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    if kind in (".csv", ".csv.gz"):
+        frame.to_csv(path, index=False)
+    elif kind == ".parquet":
+        frame.to_parquet(path, index=False)
+    elif kind == ".feather":
+        frame.to_feather(path)
+    else:
+        raise ValueError(f"{path.name} must end in .csv, .csv.gz, .parquet or .feather.")
+
+
+def show(facts: dict[str, Any], as_json: bool) -> None:
+    """Print the answer: one fact a line, or all of them as JSON."""
+    if as_json:
+        typer.echo(json.dumps(facts, indent=1, default=str))
+        return
+    width = max(len(name) for name in facts)
+    for name, fact in facts.items():
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {_said(fact)}")
+
+
+def _said(fact: Any) -> str:
+    return f"{fact:.4g}" if isinstance(fact, float) else str(fact)
+
+
+def share(part: int, whole: int) -> str:
+    """A share with its counts."""
+    return f"{part / whole:.3f} ({part:,} of {whole:,})"
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar with the time left on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total)
+            bar.update(tasks[stage], completed=done, total=total)
+
+        yield tell
+
+
+def rows_done(
+    tell: Callable[[str, int, int], None] | None, stage: str
+) -> Callable[[int, int, int], None] | None:
+    """The library's progress of rows, as one stage of the bar."""
+    if tell is None:
+        return None
+    return lambda done, undecided, rows: tell(stage, done, rows)
+
+
+def fail_under(certified: float, least: float | None) -> None:
+    """End with code 1 where too little is proven."""
+    if least is not None and certified < least:
+        typer.echo(
+            f"hardwood: certified accuracy {certified:.4f} is below --fail-under {least:g}.",
+            err=True,
+        )
+        raise typer.Exit(1)

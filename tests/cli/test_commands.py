@@ -1,0 +1,246 @@
+"""Every command, as its own help shows it, and what it says of mistakes."""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+import sys
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from sklearn.datasets import dump_svmlight_file
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import hardwood as hw
+from hardwood.cli import main as cli
+
+THREAT = """
+norm = "inf"
+low = 0
+
+[eps]
+income = 3000
+debt = [0, 500]
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A directory with the files that the examples name."""
+    place = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(0)
+    n = 400
+    table = pd.DataFrame(
+        {
+            "income": rng.normal(50_000, 9_000, n).round(),
+            "debt": rng.gamma(2, 4_000, n).round(),
+            "age": rng.integers(18, 80, n),
+        }
+    )
+    table["y"] = (table.income - 2 * table.debt + rng.normal(0, 8_000, n) > 30_000).astype(int)
+    table[:200].to_csv(place / "train.csv", index=False)
+    table[200:].to_csv(place / "rows.csv", index=False)
+    X, y = table[:200].drop(columns="y"), table[:200].y
+    xgb.XGBClassifier(n_estimators=15, max_depth=3).fit(X, y).save_model(place / "model.json")
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)).fit(X, y)
+    joblib.dump(pipeline, place / "pipeline.joblib")
+    (place / "threat.toml").write_text(THREAT)
+    return place
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    """Run the command in this process: code, output, errors."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    before, sys.argv = sys.argv, ["hardwood", *map(str, words)]
+    told = warnings.formatwarning
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.main()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        sys.argv, warnings.formatwarning = before, told
+    return code, out.getvalue(), err.getvalue()
+
+
+def example_lines():
+    for name in cli.COMMANDS:
+        module = __import__(f"hardwood.cli.{name}", fromlist=[name])
+        for line in re.findall(r"^ +(hardwood .*)$", getattr(module, name).__doc__, re.M):
+            yield pytest.param(line, id=line)
+
+
+def test_every_command_has_an_example():
+    told = {param.values[0].split()[1] for param in example_lines()}
+    assert told == set(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("line", example_lines())
+def test_the_examples_of_the_help_run(line, here):
+    if line.split()[1] == "check":
+        run(*shlex.split("audit model.json rows.csv --label y --eps 0.1 --out report.json"))
+    if "harden" in line and not hasattr(hw, "harden"):
+        pytest.skip("hw.harden is not there yet")
+    code, out, err = run(*shlex.split(line)[1:])
+    assert code == 0, err
+    assert out
+    for path in re.findall(r"--out (\S+)", line):
+        assert (here / path).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help(name, here):
+    code, out, err = run(name, "--help")
+    assert code == 0, err
+    assert "Examples:" in out
+
+
+def test_an_audit_from_the_command_line_is_that_of_python(here):
+    words = "audit model.json rows.csv --label y --threat threat.toml --json"
+    code, out, _ = run(*words.split())
+    assert code == 0
+    told = json.loads(out)
+    rows = pd.read_csv("rows.csv")
+    booster = xgb.Booster(model_file="model.json")
+    threat = hw.Threat({"income": 3000, "debt": (0, 500)}, low=0)
+    own = hw.audit(booster, rows.drop(columns="y"), rows.y.to_numpy(), threat).content
+    for name in ("certificate", "classes", "curve", "fragile", "threat", "accuracy", "alone"):
+        assert told[name] == own[name]
+    assert told["model"]["name"] == "model.json"
+    assert told["checks"][0]["passed"] is True  # the library itself was asked
+
+
+def test_too_little_proven_ends_with_code_1(here):
+    words = "model.json rows.csv --label y --eps 5000 --fail-under 0.9".split()
+    for command in ("audit", "certify"):
+        code, _, err = run(command, *words)
+        assert code == 1
+        assert "is below --fail-under 0.9" in err
+        assert run(command, *words[:-1], "0")[0] == 0
+
+
+def test_a_tampered_report_ends_with_code_1(here):
+    run(*"audit model.json rows.csv --label y --eps 0.1 --out report.json".split())
+    check = "check report.json --model model.json --data rows.csv --label y".split()
+    code, out, _ = run(*check)
+    assert (code, out.count("holds"), out.count("FAILS")) == (0, 6, 0)
+    text = (here / "report.json").read_text()
+    (here / "report.json").write_text(
+        re.sub(r'"certified": (\d+)', '"certified": 199', text, count=1)
+    )
+    code, out, _ = run(*check)
+    assert code == 1
+    assert "FAILS  The file was edited." in out
+    assert "FAILS  These do not follow from the model and the answers of the rows:" in out
+    code, out, _ = run(*[word.replace("rows", "train") for word in check])
+    assert code == 1
+    assert "Not the data that the report was made of" in out
+
+
+def test_rows_come_in_many_kinds_of_files(here):
+    rows = pd.read_csv("rows.csv")
+    rows.to_csv("rows.csv.gz", index=False)
+    rows.to_csv("rows.tsv", index=False, sep="\t")
+    rows.to_parquet("rows.parquet")
+    rows.to_feather("rows.feather")
+    X, y = rows.drop(columns="y").to_numpy(), rows.y.to_numpy()
+    np.savez("rows.npz", X=X, y=y)
+    dump_svmlight_file(X, y, "rows.svm", zero_based=True)
+    _, truth, _ = run(*"certify model.json rows.csv --label y --eps 1000".split())
+    for name in ("rows.csv.gz", "rows.tsv", "rows.parquet", "rows.feather"):
+        assert run("certify", "model.json", name, *"--label y --eps 1000".split())[1] == truth
+    for name in ("rows.npz", "rows.svm"):
+        assert run(*f"certify model.json {name} --eps 1000".split())[1] == truth
+
+
+def test_what_is_trained_is_predicted(here):
+    rows = pd.read_csv("train.csv")
+    rows["y"] = np.where(rows.y == 1, "APPROVE", "DECLINE")
+    rows.to_csv("train.csv", index=False)
+    code, out, err = run(*"train train.csv --label y --eps 0 --kind tree --out t.json".split())
+    assert code == 0, err
+    assert "RobustDecisionTreeClassifier" in out
+    code, _, err = run(*"predict t.json train.csv --label y --out said.csv".split())
+    said = pd.read_csv("said.csv").prediction
+    assert set(said) == {"APPROVE", "DECLINE"}
+    right = np.count_nonzero(said == rows.y)
+    assert f"right: {right / 200:.3f} ({right} of 200)" in err
+
+
+MISTAKES = [
+    ("audit model.json rows.csv --label z --eps 1", "rows.csv has no column 'z' for --label; its"),
+    ("audit model.json rows.csv --eps 1", "The labels are missing; say which column holds them"),
+    ("audit model.json few.csv --label y --eps 1", "missing: 'age'."),
+    ("audit model.json words.csv --label y --eps 1", "column 'income' of X holds"),
+    ("audit model.json rows.xlsx --label y --eps 1", "rows.xlsx is of no type known here; rows"),
+    ("audit model.json none.csv --label y --eps 1", "'none.csv' does not exist; check the name"),
+    ("audit model.json empty.csv --label y --eps 1", "empty.csv could not be read as .csv: No col"),
+    ("audit model.json rows.csv --label y --eps 1 --out no/r.html", "there is no directory no."),
+    ("audit model.json rows.csv --label y --eps 1 --out r.pdf", "--out must end in .html or .json"),
+    ("audit model.json rows.csv --label y", "either --eps NUMBER or --threat FILE."),
+    ("audit model.json rows.csv --label y --threat bad.toml", "'salary'"),
+    ("audit model.json rows.csv --label y --threat odd.toml", "odd.toml: 'epsilon' is not known"),
+    ("audit model.json rows.csv --label y --threat cut.toml", "could not be read as TOML"),
+    ("audit model.json rows.csv --label y --eps -1", "eps must be a finite number >= 0, got eps=-"),
+    ("audit model.json rows.csv --label y --eps 1 --norm 7", "norm must be"),
+    ("audit pipeline.joblib rows.csv --label y --eps 1", "opening one runs whatever code is in it"),
+    ("audit rows.csv rows.csv --label y --eps 1", "A model file begins with"),
+    ("audit model.json rows.csv --label y --eps 1 --image 5", "--image must be HEIGHTxWIDTH"),
+    ("audit model.json other.csv --label y --eps 1", "y contains 'yes', which the model has not s"),
+    ("attack model.json rows.csv --label y --method guess", "method must be one of"),
+    ("train train.csv --label y --eps 1 --set depth=3", "has no parameter 'depth'; it has"),
+    ("train train.csv --label y --eps 1 --set depth", "--set must be NAME=VALUE"),
+    ("check rows.csv --model model.json --data rows.csv --label y", "is no JSON file"),
+    ("reproduce table9", "'table9' is no table or figure"),
+    ("audit model.json", "Missing argument"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), MISTAKES)
+def test_mistakes_are_one_sentence_and_code_2(line, said, here):
+    rows = pd.read_csv("rows.csv")
+    rows.drop(columns="age").to_csv("few.csv", index=False)
+    rows.assign(income="a lot").to_csv("words.csv", index=False)
+    rows.assign(y="yes").to_csv("other.csv", index=False)
+    (here / "rows.xlsx").write_bytes(b"x")
+    (here / "empty.csv").write_text("")
+    (here / "bad.toml").write_text("[eps]\nsalary = 3\n")
+    (here / "odd.toml").write_text("eps = 1\nepsilon = 3\n")
+    (here / "cut.toml").write_text("eps = \n")
+    code, _, err = run(*line.split())
+    assert code == 2, err
+    assert said in err
+    assert "Traceback" not in err
+    if not said.startswith("Missing"):
+        assert err.startswith("hardwood: ")
+        assert err.count("\n") == 1
+
+
+def test_debug_shows_where_an_error_comes_from(here):
+    with pytest.raises(ValueError, match="no column 'z'"):
+        run(*"audit model.json rows.csv --label z --eps 1 --debug".split())
+
+
+def test_reproduce_looks_for_its_data_before_it_announces_hours(here, monkeypatch):
+    monkeypatch.setenv("HARDWOOD_DATA", str(here))
+    code, out, err = run(*"reproduce table3 --set higgs_subset".split())
+    assert code == 2
+    assert "higgs_subset is not for download; it needs" in err
+    assert "hours" not in out
+    assert "minutes" not in out
