@@ -195,8 +195,11 @@ MISTAKES = [
     ("audit model.json rows.csv --label y --eps 1 --out r.pdf", "--out must end in .html or .json"),
     ("audit model.json rows.csv --label y", "either --eps NUMBER or --threat FILE."),
     ("audit model.json rows.csv --label y --threat bad.toml", "'salary'"),
-    ("audit model.json rows.csv --label y --threat odd.toml", "odd.toml: 'epsilon' is not known"),
-    ("audit model.json rows.csv --label y --threat cut.toml", "could not be read as TOML"),
+    (
+        "audit model.json rows.csv --label y --threat odd.toml",
+        "odd.toml has the key 'epsilon', which no threat has",
+    ),
+    ("audit model.json rows.csv --label y --threat cut.toml", "cut.toml is no TOML"),
     ("audit model.json rows.csv --label y --eps -1", "eps must be a finite number >= 0, got eps=-"),
     ("audit model.json rows.csv --label y --eps 1 --norm 7", "norm must be"),
     ("audit pipeline.joblib rows.csv --label y --eps 1", "opening one runs whatever code is in it"),

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -229,33 +228,9 @@ def read_threat(
         return hw.Threat(eps, norm=norm_of(norm), low=low, high=high)
     if low is not None or high is not None or norm != "inf":
         raise ValueError(f"--low, --high and --norm go with --eps; write them into {file.name}.")
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{file.name} could not be read as TOML: {error}.") from None
-    try:
-        if isinstance(given.get("eps"), dict):
-            given["eps"] = {name: _step(step) for name, step in given["eps"].items()}
-        return hw.Threat(**given)
-    except TypeError:
-        fields = [name for name in hw.Threat.__dataclass_fields__]
-        unknown = [name for name in given if name not in fields]
-        named = f"{unknown[0]!r} is not known" if unknown else "eps is missing"
-        raise ValueError(
-            f"{file.name}: {named}; a threat file may hold {', '.join(fields)}."
-        ) from None
-
-
-def _step(step: Any) -> Any:
-    """TOML has no tuples: [down, up] is a pair, {relative = [down, up]} a share of the value."""
-    if isinstance(step, list):
-        return tuple(step)
-    if step == "any":
-        return hw.ANY
-    if isinstance(step, dict) and set(step) == {"relative"}:
-        given = step["relative"]
-        return hw.relative(*given) if isinstance(given, list) else hw.relative(given)
-    return step
+    if not file.exists():
+        raise ValueError(f"{str(file)!r} does not exist; check the name of the threat file.")
+    return hw.Threat.from_toml(file)
 
 
 def norm_of(given: str) -> Any:

@@ -105,7 +105,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     asked: dict[str, Any] = {} if settings.threshold is None else {"threshold": settings.threshold}
     problem = Problem.of(model, X, y, settings.n_jobs, **asked)
     reach = problem.reach(threat)
-    if not (reach.limits[:, :2] > 0).any():
+    if not moving_of(reach).any():
         raise ValueError(
             f"The threat moves no column, so there is nothing to audit, got {threat!r}; give it an "
             f"eps above 0."
@@ -114,7 +114,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     right = ~problem.misclassified()
     rng = np.random.default_rng(settings.random_state)
     rows = _drawn(len(right), settings.max_rows, rng)
-    examined = _Examined(model, X, y, threat, asked, problem, rows)
+    examined = _Examined(model, X, threat, reach, asked, problem)
     with undecided_is_told():
         certificate = certify(
             model, take(X, rows), take(y, rows), threat, **asked, **clock.options("certifying")
@@ -173,21 +173,20 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         },
         "versions": _versions(),
     }
-    content["checks"] = _checks(content, problem, reach.limits, threat)
+    content["checks"] = _checks(content, problem, reach, threat)
     return content
 
 
 @dataclass(frozen=True)
 class _Examined:
-    """The question, and which of its rows are asked about."""
+    """The question that an audit is about."""
 
     model: Any
     X: Any
-    y: Any
     threat: Threat
+    reach: Reach
     asked: dict[str, Any]
     problem: Problem
-    rows: Rows
 
     def fooled(self, X_adv: FloatArray, rows: Rows) -> Bools:
         """Whether the model, and where there is one its source, gives these another label."""
@@ -201,11 +200,18 @@ class _Examined:
 
 
 def unit_of(reach: Reach) -> float:
-    """What distances are divided by to be multiples of the threat.
+    """What distances are divided by to be multiples of the threat."""
+    return reach.unit
 
-    Where eps is one number, distances are in the columns' unit; else they are multiples already.
-    """
-    return 1.0 if getattr(reach, "multiples", False) else reach.radius
+
+def moving_of(reach: Reach) -> Bools:
+    """Which columns the threat can change at all."""
+    moving = np.asarray(reach.limits[:, :2].any(axis=1) | reach.share.any(axis=1), dtype=bool)
+    moving |= reach.blank
+    changed = [feature for feature, to in reach.changes.items() if any(len(one) > 1 for one in to)]
+    grouped = [column for group in reach.groups if group.moves for column in group.columns]
+    moving[[*changed, *grouped]] = True
+    return moving
 
 
 def names_of(trees: Trees) -> list[str]:
@@ -491,15 +497,16 @@ class _Simpler:
             self._moved()[at] & ~np.isnan(self.X_adv[at]) & ~np.isnan(self.X[at])
         )
         moved = np.setdiff1d(moved, trees.categorical_features)
-        if self.examined.threat.norm != "inf" or self.multiple[at] > 1 or len(moved) == 0:
+        reach, norm = self.examined.reach, self.examined.threat.norm
+        if self.multiple[at] > 1 or len(moved) == 0:
             return
-        low, high = self.examined.threat.ball(self.X[at : at + 1], trees.feature_names)
+        row = self.X[at : at + 1]
         for digits in range(2, 12):
             trial = self.X_adv[at : at + 1].copy()
             for f in moved:
-                trial[0, f] = _outward(self.X[at, f], trial[0, f], digits)
-            inside = (low[0, moved] <= trial[0, moved]) & (trial[0, moved] <= high[0, moved])
-            if inside.all() and self.examined.fooled(trial, self.rows[at : at + 1])[0]:
+                trial[0, f] = _outward(row[0, f], trial[0, f], digits)
+            inside = reach.holds(row, trial, norm)[0]
+            if inside and self.examined.fooled(trial, self.rows[at : at + 1])[0]:
                 self.X_adv[at] = trial[0]
                 return
 
@@ -514,10 +521,14 @@ def _outward(old: float, new: float, digits: int) -> float:
     return value if (value >= new if up else value <= new) else float(rounded)
 
 
-def only_column(threat: Threat, column: int, n_columns: int) -> Threat:
-    """The same threat where one column alone can move."""
+def only_column(threat: Threat, reach: Reach, column: int) -> Threat:
+    """The same threat where one column alone can move, or its one-hot group."""
+    together = {column}
+    for group in reach.groups:
+        if column in group.columns:
+            together |= set(group.columns)
     given = {field.name: getattr(threat, field.name) for field in fields(threat)}
-    given["fixed"] = [f for f in range(n_columns) if f != column]
+    given["fixed"] = [f for f in range(len(reach.limits)) if f not in together]
     return Threat(**given)
 
 
@@ -528,8 +539,7 @@ def _alone(
     problem, trees = examined.problem, examined.problem.trees
     rows = near[at_threat != "misclassified"][:_ROWS_ALONE]
     splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
-    movable = problem.reach(examined.threat).limits[:, :2].any(axis=1)
-    columns = np.flatnonzero(movable & (splits > 0))
+    columns = np.flatnonzero(moving_of(examined.reach) & (splits > 0))
     columns = columns[np.argsort(-splits[columns], kind="stable")]
     names, asked = names_of(trees), columns[:_MOST_ALONE] if len(rows) else columns[:0]
     options = clock.options("one column at a time")
@@ -543,7 +553,7 @@ def _alone(
             trees if not examined.asked else examined.model,
             problem.X[rows] if not examined.asked else take(examined.X, rows),
             _own_labels(trees, problem.y[rows]),
-            only_column(examined.threat, int(column), trees.n_features),
+            only_column(examined.threat, examined.reach, int(column)),
             **examined.asked,
             **options,
         )
@@ -593,13 +603,13 @@ def _versions() -> dict[str, str]:
 
 
 def _checks(
-    content: dict[str, Any], problem: Problem, limits: FloatArray, threat: Threat
+    content: dict[str, Any], problem: Problem, reach: Reach, threat: Threat
 ) -> list[dict[str, Any]]:
     """What was looked at, whether it passed, and why that matters; the gate first."""
     trees, accuracy, certificate = problem.trees, content["accuracy"], content["certificate"]
     n, unknown = certificate["rows"], certificate["unknown"]
     used = np.unique(trees.feature[trees.feature != LEAF])
-    moving = np.asarray(limits[:, :2].any(axis=1), dtype=bool)
+    moving = moving_of(reach)
     reached = int(np.count_nonzero(moving[used]))
     sampled = content["data"]["n_rows"] > n
     checks = [
@@ -629,7 +639,7 @@ def _checks(
             "words": f"The threat moves {words.count(reached)} of the {words.count(len(used))} "
             f"columns that the model looks at.",
         },
-        *_unit_checks(problem, limits, moving, threat),
+        *_unit_checks(problem, reach.limits, moving, threat),
         {
             "name": "every row was asked about",
             "passed": not sampled,

@@ -151,11 +151,10 @@ class Replay:
         source = self.problem.source
         if source is not None and source(changed[None])[0] == self.problem.y[one["row"]]:
             return False
-        if one["multiple"] > 1 or len(trees.categorical_features):
+        if one["multiple"] > 1:
             return True
-        low, high = self.threat.ball([row], trees.feature_names)
-        moved = ~np.isnan(changed) & ~np.isnan(row)
-        return bool(np.all(((low <= changed) & (changed <= high))[0][moved]))
+        reach = self.problem.reach(self.threat)
+        return bool(reach.holds(row[None], changed[None], self.threat.norm)[0])
 
     def _certificates(self) -> Check:
         """A sample of the rows is certified again."""
@@ -185,8 +184,7 @@ class Replay:
         drawn = self._drawn(len(self.near))
         rows = self.near[drawn]
         limit = self.content["limits"]["time_limit"]
-        reach = self.problem.reach(self.threat)
-        unit = findings.unit_of(reach)
+        unit = findings.unit_of(self.problem.reach(self.threat))
         with findings.undecided_is_told():
             again = minimal_distance(
                 self.model,

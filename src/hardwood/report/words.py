@@ -65,47 +65,9 @@ def told(changes: Sequence[Mapping[str, Any]], label: Any, becomes: Any) -> str:
     )
 
 
-def threat_in_words(threat: Threat, names: Sequence[str]) -> list[str]:
-    """What the adversary may do, one sentence a fact."""
-    describe = getattr(threat, "describe", None)
-    if describe is not None:
-        text = describe()
-        return [text] if isinstance(text, str) else list(text)
-    lines = [_steps(threat)]
-    if threat.norm in (1, 2) and not isinstance(threat.eps, list | Mapping):
-        lines.append(
-            "All steps of a row together count: their "
-            + ("sum" if threat.norm == 1 else "Euclidean length")
-            + " must stay within that size."
-        )
-    if threat.low is not None or threat.high is not None:
-        lines.append(
-            f"Values stay in the valid range, {threat.low if threat.low is not None else '-∞'} to "
-            f"{threat.high if threat.high is not None else '∞'}."
-        )
-    if threat.fixed:
-        fixed = [names[one] if isinstance(one, int) else one for one in threat.fixed]
-        lines.append(f"It cannot touch {listed(fixed)}.")
-    lines.append("Missing values stay missing.")
+def threat_in_words(threat: Threat, names: Sequence[str], most: int = 16) -> list[str]:
+    """What the adversary may do, one sentence a fact; the first of many."""
+    lines = [line[:1].upper() + line[1:] for line in threat.describe(names).splitlines()]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"And {count(len(lines) - most + 1)} more such sentences."]
     return lines
-
-
-def _steps(threat: Threat) -> str:
-    eps = threat.eps
-    if threat.norm == 0:
-        return f"The adversary can replace up to {eps:g} values of a row by anything."
-    if isinstance(eps, Mapping):
-        moves = [
-            f"{name} by {_step(step)}" for name, step in eps.items() if step not in (0, (0, 0))
-        ]
-        return f"The adversary can move {listed(moves, 12)}; other columns do not move."
-    if isinstance(eps, list):
-        return f"The adversary can move each of the {len(eps)} columns by a step of its own."
-    return f"The adversary can move every value by {_step(eps)}."
-
-
-def _step(step: Any) -> str:
-    if isinstance(step, tuple | list):
-        down, up = step
-        return f"up to {down:g} down and {up:g} up"
-    return f"up to {step:g} in either direction"
