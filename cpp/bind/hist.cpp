@@ -1,3 +1,5 @@
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "array.hpp"
@@ -33,10 +35,117 @@ void sparse_table(grow::HistTable* place, const Array1<Index>& line_start,
   }
 }
 
+using FloatLists = std::vector<Array1<float>>;
+
+bins::Cuts cuts(const FloatLists& edges, const Array1<bins::Code>& usual, std::size_t max_bins) {
+  bins::Cuts made(edges.size(), max_bins);
+  for (std::size_t f = 0; f < edges.size(); ++f) made.edges[f] = vector(edges[f]);
+  made.usual = vector(usual);
+  return made;
+}
+
+template <class X>
+auto encode(const Array2<X>& x, const FloatLists& edges, const Array1<bins::Code>& usual,
+            std::size_t max_bins, int n_threads) {
+  std::vector<bins::Code> codes;
+  std::vector<double> smallest, largest;
+  std::vector<std::uint8_t> missing;
+  const std::size_t n_rows = x.shape(0);
+  bins::Cuts chosen = cuts(edges, usual, max_bins);
+  {
+    const InterruptibleRelease release;
+    const bins::Binned binned(bins::DenseTable<X>{matrix(x)}, std::move(chosen), n_threads);
+    codes.assign(binned.column(0), binned.column(binned.n_features()));
+    for (std::size_t f = 0; f < binned.n_features(); ++f) {
+      missing.push_back(binned.has_missing(f));
+      for (std::size_t code = 0; code < binned.n_codes(); ++code) {
+        smallest.push_back(binned.range(f, code).smallest);
+        largest.push_back(binned.range(f, code).largest);
+      }
+    }
+  }
+  return std::make_tuple(n_rows, own(std::move(codes)), own(std::move(smallest)),
+                         own(std::move(largest)), own(std::move(missing)));
+}
+
+using Piece = std::tuple<std::size_t, Array1<bins::Code>, Array1<double>, Array1<double>,
+                         Array1<std::uint8_t>>;
+
+void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
+                    const FloatLists& edges, const Array1<bins::Code>& usual, std::size_t max_bins,
+                    const Array2<double>& reach, const Array1<std::uint32_t>& number,
+                    const std::shared_ptr<Communicator>& others, int n_threads) {
+  bins::Cuts chosen = cuts(edges, usual, max_bins);
+  std::vector<bins::CodedRows> rows;
+  for (const auto& [n_rows, codes, smallest, largest, missing] : pieces) {
+    if (codes.shape(0) != n_rows * edges.size() || missing.shape(0) != edges.size() ||
+        smallest.shape(0) != edges.size() * chosen.n_codes ||
+        largest.shape(0) != edges.size() * chosen.n_codes) {
+      throw std::invalid_argument("rows were put into bins with other edges than the table's.");
+    }
+    rows.push_back({codes.data(), n_rows, smallest.data(), largest.data(), missing.data()});
+  }
+  const InterruptibleRelease release;
+  new (place)
+      grow::HistTable(std::move(chosen), rows, reaches(reach), vector(number), others, n_threads);
+}
+
 }  // namespace
 
 void bind_hist(nb::module_& module) {
+  nb::class_<Communicator>(module, "Communicator", "All who hold rows of one table.")
+      .def(
+          "sum",
+          [](Communicator& self, const Out1<std::int64_t>& values) {
+            const nb::gil_scoped_release release;
+            self.sum({values.data(), values.shape(0)});
+          },
+          nb::arg("values").noconvert(), "Every entry becomes the sum of everybody's.")
+      .def(
+          "max",
+          [](Communicator& self, const Out1<double>& values) {
+            const nb::gil_scoped_release release;
+            self.max({values.data(), values.shape(0)});
+          },
+          nb::arg("values").noconvert(), "Every entry becomes the largest of everybody's.");
+  module.def(
+      "collective",
+      [](std::uintptr_t all_reduce, std::uintptr_t last_error) {
+        return std::shared_ptr<Communicator>(
+            std::make_shared<Collective>(reinterpret_cast<Collective::AllReduce>(all_reduce),
+                                         reinterpret_cast<Collective::LastError>(last_error)));
+      },
+      nb::arg("all_reduce"), nb::arg("last_error"),
+      "A communicator that calls functions at these addresses.");
+  module.def(
+      "choose_edges",
+      [](const Array1<float>& x, const Array1<std::uint64_t>& counts, std::uint64_t n_missing,
+         const Array2<double>& reach, std::size_t max_bins) {
+        std::vector<bins::Value> values;
+        for (std::size_t i = 0; i < x.shape(0); ++i)
+          values.push_back({x.data()[i], counts.data()[i]});
+        bins::Cuts made(1, max_bins);
+        made.choose(0, values, n_missing, reaches(reach)[0], max_bins,
+                    n_missing == 0 && values.size() == made.n_codes && max_bins == made.n_codes);
+        return std::make_tuple(own(std::move(made.edges[0])), made.usual[0]);
+      },
+      nb::arg("x").noconvert(), nb::arg("counts").noconvert(), nb::arg("n_missing"),
+      nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+      "The edges of one feature from its values and how many rows have each; its most frequent "
+      "bin.");
+  const auto encode_rows = [&]<class X>(X) {
+    module.def("encode", &encode<X>, nb::arg("x").noconvert(), nb::arg("edges"),
+               nb::arg("usual").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+               nb::arg("n_threads"),
+               "Rows in codes: their number, codes, smallest and largest values, what is missing.");
+  };
+  encode_rows(float{});
+  encode_rows(double{});
   nb::class_<grow::HistTable> table(module, "HistTable", "A table binned for robust trees.");
+  table.def("__init__", &table_in_parts, nb::arg("pieces"), nb::arg("edges"),
+            nb::arg("usual").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+            nb::arg("reach").noconvert(), nb::arg("number").noconvert(), nb::arg("others").none(),
+            nb::arg("n_threads"));
   const auto dense = [&]<class X>(X) {
     table.def("__init__", &dense_table<X>, nb::arg("x").noconvert(), nb::arg("reach").noconvert(),
               nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("max_bins"),

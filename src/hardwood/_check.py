@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardwood import _sums
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
@@ -346,7 +348,9 @@ def targets(y: Any) -> npt.NDArray[np.float32]:
     return given.astype(np.float32)
 
 
-def weights(weight: FloatArray | None) -> npt.NDArray[np.float32] | None:
+def weights(
+    weight: FloatArray | None, others: _sums.Others | None = None
+) -> npt.NDArray[np.float32] | None:
     """Positive weights of rows, in the precision of the gradients.
 
     A weight counts how often a row is there. Weights that are less than 1 on average would make a
@@ -354,9 +358,9 @@ def weights(weight: FloatArray | None) -> npt.NDArray[np.float32] | None:
     """
     if weight is None:
         return None
-    mean = float(np.mean(weight))
+    mean = _sums.mean(weight, None, others)
     in_rows = mean > 1 - 1e-9  # balanced weights have an average of 1, but for rounding
-    if not in_rows and weight.min() == weight.max():
+    if not in_rows and _all_equal(weight, others):
         return None
     with np.errstate(over="ignore", under="ignore"):
         single = (weight if in_rows else weight / mean).astype(np.float32)
@@ -367,6 +371,13 @@ def weights(weight: FloatArray | None) -> npt.NDArray[np.float32] | None:
             f"rescale sample_weight or class_weight."
         )
     return single
+
+
+def _all_equal(weight: FloatArray, others: _sums.Others | None) -> bool:
+    ends = np.array([weight.max(initial=-np.inf), -weight.min(initial=np.inf)])
+    if others is not None:
+        others.max(ends)
+    return bool(ends[0] == -ends[1])
 
 
 def finite_float32(table: Any) -> None:

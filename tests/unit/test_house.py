@@ -16,7 +16,7 @@ CORE = ROOT / "cpp" / "hardwood"
 
 # Rooms that speak to the core, and what each C++ room may include beside itself.
 SPEAK_TO_THE_CORE = {"threat", "bins", "grow", "ensemble", "model", "attack", "verify"}
-FOUNDATION = set("types threat box interrupt parallel ambiguity buffer simd sort".split())
+FOUNDATION = set("types threat box interrupt parallel ambiguity buffer simd sort part".split())
 INCLUDES = {
     "types": set(),
     "interrupt": set(),
@@ -26,6 +26,7 @@ INCLUDES = {
     "box": {"types", "threat"},
     "ambiguity": {"box", "threat"},
     "buffer": set(),
+    "part": set(),
     "simd": {"types"},
     "bins": FOUNDATION,
     "model": FOUNDATION,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -229,20 +230,29 @@ X value_type(const SparseTable<X, Index, kLinesAreRows>&);
 
 }  // namespace
 
-template <class Table>
-Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
-               int n_threads, std::span<const double> weight)
-    : n_rows_(table.n_rows()),
-      n_codes_(max_bins <= 64 ? 64 : 256),
-      edges_(table.n_features()),
-      ranges_(table.n_features() * n_codes_, kEmpty),
-      has_missing_(table.n_features()),
-      usual_(table.n_features()),
-      n_threads_(n_threads) {
+Cuts::Cuts(std::size_t n_features, std::size_t max_bins)
+    : n_codes(max_bins <= 64 ? 64 : 256), edges(n_features), usual(n_features) {
   if (max_bins < 2 || max_bins > 256) {
     throw std::invalid_argument(
         "max_bins must be from 2 to 256, got max_bins=" + std::to_string(max_bins) + ".");
   }
+}
+
+void Cuts::choose(std::size_t feature, std::span<const Value> values, std::uint64_t n_missing,
+                  const Reach& reach, std::size_t max_bins, bool takes_all) {
+  edges[feature] =
+      choose_edges(values, reach, takes_all ? max_bins : std::min(max_bins, n_codes - 1));
+  usual[feature] = most_frequent(values, edges[feature], n_missing, missing_code());
+}
+
+template <class Table>
+Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
+               int n_threads, std::span<const double> weight)
+    : n_rows_(table.n_rows()),
+      cuts_(table.n_features(), max_bins),
+      ranges_(table.n_features() * n_codes(), kEmpty),
+      has_missing_(table.n_features()),
+      n_threads_(n_threads) {
   if (!weight.empty() && weight.size() != n_rows_) {
     throw std::invalid_argument("weight needs one entry for each of the table's " +
                                 std::to_string(n_rows_) + " rows, got " +
@@ -257,9 +267,51 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
   encode(table, n_threads);
 }
 
+template <class Table>
+Binned::Binned(const Table& table, Cuts cuts, int n_threads)
+    : n_rows_(table.n_rows()),
+      cuts_(std::move(cuts)),
+      ranges_(n_features() * n_codes(), kEmpty),
+      has_missing_(n_features()),
+      columns_(n_features() * n_rows_),
+      n_threads_(n_threads) {
+  encode(table, n_threads);
+}
+
+Binned::Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads)
+    : n_rows_(std::transform_reduce(pieces.begin(), pieces.end(), std::size_t{0}, std::plus<>(),
+                                    [](const CodedRows& piece) { return piece.n_rows; })),
+      cuts_(std::move(cuts)),
+      ranges_(n_features() * n_codes(), kEmpty),
+      has_missing_(n_features()),
+      columns_(n_features() * n_rows_),
+      in_parts_(part.others != nullptr),
+      n_threads_(n_threads) {
+  // Largest values, smallest ones with the other sign, what is missing: one message.
+  const std::size_t n = ranges_.size();
+  std::vector<double> most(2 * n + n_features(), -std::numeric_limits<double>::infinity());
+  std::size_t begin = 0;
+  for (const CodedRows& piece : pieces) {
+    for (std::size_t i = 0; i < n; ++i) {
+      most[i] = std::max(most[i], piece.largest[i]);
+      most[n + i] = std::max(most[n + i], -piece.smallest[i]);
+    }
+    for (std::size_t f = 0; f < n_features(); ++f) {
+      most[2 * n + f] = std::max(most[2 * n + f], static_cast<double>(piece.missing[f]));
+      std::copy_n(piece.columns + f * piece.n_rows, piece.n_rows,
+                  columns_.data() + f * n_rows_ + begin);
+    }
+    begin += piece.n_rows;
+  }
+  part.max(most);
+  for (std::size_t i = 0; i < n; ++i) ranges_[i] = {-most[n + i], most[i]};
+  for (std::size_t f = 0; f < n_features(); ++f) has_missing_[f] = most[2 * n + f] > 0;
+}
+
 const Blocks& Binned::blocks() const {
   std::call_once(blocks_asked_, [this] {
-    blocks_ = Blocks({columns_.data(), n_rows_, n_codes_, present_codes(), usual_}, n_threads_);
+    blocks_ = Blocks({columns_.data(), n_rows_, n_codes(), present_codes(), cuts_.usual, in_parts_},
+                     n_threads_);
   });
   return blocks_;
 }
@@ -301,12 +353,10 @@ void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
       Sample<Row>& sample = samples[f - first];
       const std::vector<Value> values = values_of(sample, scratch);
       // One code is kept for missing values, unless just that one makes every value a bin.
-      const bool needs_all = values.size() == n_codes_ && max_bins == n_codes_;
+      const bool needs_all = values.size() == n_codes() && max_bins == n_codes();
       const bool takes_all = needs_all && sample.n_missing == 0 &&
                              (rows.size() == n_rows_ || !any_missing(table, f, tile));
-      edges_[f] =
-          choose_edges(values, reach[f], takes_all ? max_bins : std::min(max_bins, n_codes_ - 1));
-      usual_[f] = most_frequent(values, edges_[f], sample.n_missing, missing_code());
+      cuts_.choose(f, values, sample.n_missing, reach[f], max_bins, takes_all);
     }
   });
 }
@@ -315,7 +365,7 @@ template <class Table>
 void Binned::encode(const Table& table, int n_threads) {
   using X = decltype(value_type(table));
   std::vector<Encoder<X>> encoders;
-  for (const auto& edges : edges_) encoders.emplace_back(edges, missing_code());
+  for (const auto& edges : cuts_.edges) encoders.emplace_back(edges, missing_code());
   struct Workspace {
     Tile<X> tile;
     std::array<std::uint32_t, kTile> rows;
@@ -331,7 +381,7 @@ void Binned::encode(const Table& table, int n_threads) {
       static_cast<std::size_t>(std::max(n_threads, 1)));
   parallel_blocks(n_rows_, kTile, n_threads, [&](std::size_t begin, std::size_t end, int thread) {
     auto& workspace = workspaces[static_cast<std::size_t>(thread)];
-    if (!workspace) workspace = std::make_unique<Workspace>(n_features(), n_codes_);
+    if (!workspace) workspace = std::make_unique<Workspace>(n_features(), n_codes());
     auto& [tile, rows, smallest, largest, saw_missing] = *workspace;
     const std::size_t n = end - begin;
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(begin));
@@ -344,8 +394,8 @@ void Binned::encode(const Table& table, int n_threads) {
         const TileColumn<X>& column = tile[f - first];
         std::array<Code, kTile> code;
         encoders[f].encode(column, code.data());
-        X* low = smallest.data() + f * n_codes_;
-        X* high = largest.data() + f * n_codes_;
+        X* low = smallest.data() + f * n_codes();
+        X* high = largest.data() + f * n_codes();
         Code* out = columns_.data() + f * n_rows_ + begin;
         for (std::size_t i = 0; i < column.n; ++i) {
           const X x = column.x[i];
@@ -382,7 +432,7 @@ void Binned::encode(const Table& table, int n_threads) {
 std::vector<std::vector<Code>> Binned::present_codes() const {
   std::vector<std::vector<Code>> present(n_features());
   for (std::size_t f = 0; f < n_features(); ++f) {
-    for (std::size_t code = 0; code < n_codes_; ++code) {
+    for (std::size_t code = 0; code < n_codes(); ++code) {
       const bool missing = has_missing(f) && code == missing_code();
       if (missing || !range(f, code).empty()) present[f].push_back(static_cast<Code>(code));
     }
@@ -394,6 +444,8 @@ template Binned::Binned(const DenseTable<float>&, std::span<const Reach>, std::s
                         std::span<const double>);
 template Binned::Binned(const DenseTable<double>&, std::span<const Reach>, std::size_t, int,
                         std::span<const double>);
+template Binned::Binned(const DenseTable<float>&, Cuts, int);
+template Binned::Binned(const DenseTable<double>&, Cuts, int);
 #define HARDWOOD_SPARSE(X, Index)                                                                  \
   template Binned::Binned(const SparseTable<X, Index, true>&, std::span<const Reach>, std::size_t, \
                           int, std::span<const double>);                                           \

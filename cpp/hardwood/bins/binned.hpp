@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "hardwood/bins/blocks.hpp"
+#include "hardwood/bins/edges.hpp"
 #include "hardwood/bins/sample.hpp"
 #include "hardwood/buffer.hpp"
+#include "hardwood/part.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 
@@ -44,6 +46,32 @@ struct BinRange {
   bool empty() const { return smallest > largest; }
 };
 
+/// How values become codes.
+struct Cuts {
+  std::size_t n_codes;  ///< codes are below this; it is 64 or 256
+  std::vector<std::vector<float>> edges;
+  std::vector<Code> usual;  ///< the most frequent code of each feature
+
+  /// Without edges yet.
+  Cuts(std::size_t n_features, std::size_t max_bins);
+
+  /// The code of missing values: the last one, so that they lie right of every edge.
+  Code missing_code() const { return static_cast<Code>(n_codes - 1); }
+  /// Choose the edges of a feature from its values, increasing, of which `n_missing` more rows have
+  /// none. `takes_all`: no row at all is missing, so that values may have the last code.
+  void choose(std::size_t feature, std::span<const Value> values, std::uint64_t n_missing,
+              const Reach& reach, std::size_t max_bins, bool takes_all);
+};
+
+/// Some rows of a table in codes, and what else their values tell.
+struct CodedRows {
+  const Code* columns;  ///< feature after feature
+  std::size_t n_rows;
+  const double* smallest;  ///< n_features x n_codes, as BinRange
+  const double* largest;
+  const std::uint8_t* missing;  ///< of each feature: is a value missing?
+};
+
 /// A table in which every value is replaced by the number of its bin, made once and read by every
 /// tree: column after column for who routes rows, in blocks for who counts codes.
 class Binned {
@@ -53,26 +81,31 @@ class Binned {
   Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads,
          std::span<const double> weight = {});
 
+  /// With edges that are already chosen.
+  template <class Table>
+  Binned(const Table& table, Cuts cuts, int n_threads);
+  /// Put rows together that are in codes already; ranges are those of all parts of the table.
+  Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads);
+
   std::size_t n_rows() const { return n_rows_; }
-  std::size_t n_features() const { return edges_.size(); }
+  std::size_t n_features() const { return cuts_.edges.size(); }
 
   /// Codes are below this; it is 64 or 256, so that tables of bins have a fixed stride.
-  std::size_t n_codes() const { return n_codes_; }
-  /// The code of missing values: the last one, so that they lie right of every edge.
-  Code missing_code() const { return static_cast<Code>(n_codes_ - 1); }
+  std::size_t n_codes() const { return cuts_.n_codes; }
+  Code missing_code() const { return cuts_.missing_code(); }
   bool has_missing(std::size_t feature) const { return has_missing_[feature] != 0; }
 
-  std::span<const float> edges(std::size_t feature) const { return edges_[feature]; }
-  std::size_t n_bins(std::size_t feature) const { return edges_[feature].size() + 1; }
+  std::span<const float> edges(std::size_t feature) const { return cuts_.edges[feature]; }
+  std::size_t n_bins(std::size_t feature) const { return cuts_.edges[feature].size() + 1; }
   BinRange range(std::size_t feature, std::size_t bin) const {
-    return ranges_[feature * n_codes_ + bin];
+    return ranges_[feature * n_codes() + bin];
   }
 
   /// The code of row i is column(feature)[i].
   const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }
 
   /// The most frequent code of a feature.
-  Code usual_code(std::size_t feature) const { return usual_[feature]; }
+  Code usual_code(std::size_t feature) const { return cuts_.usual[feature]; }
   /// Made when it is asked for first: trees that look at few columns never do.
   const Blocks& blocks() const;
 
@@ -85,12 +118,11 @@ class Binned {
   std::vector<std::vector<Code>> present_codes() const;
 
   std::size_t n_rows_;
-  std::size_t n_codes_;
-  std::vector<std::vector<float>> edges_;
+  Cuts cuts_;
   std::vector<BinRange> ranges_;  // n_features x n_codes
   std::vector<std::uint8_t> has_missing_;
-  std::vector<Code> usual_;
   Buffer<Code> columns_;  // column after column
+  bool in_parts_ = false;
   int n_threads_;
   mutable std::once_flag blocks_asked_;
   mutable Blocks blocks_;

@@ -25,7 +25,7 @@ std::vector<std::vector<std::size_t>> choose_sharers(const Columns& columns) {
   const auto n_codes = [&](std::size_t feature) { return columns.present[feature].size(); };
   std::vector<std::size_t> features(columns.n_features());
   std::iota(features.begin(), features.end(), 0);
-  const bool worth_it = columns.n_rows >= kWorthSharing;
+  const bool worth_it = columns.n_rows >= kWorthSharing && !columns.in_order;
   if (worth_it) std::ranges::stable_sort(features, {}, n_codes);
   std::vector<std::vector<std::size_t>> sharers;
   std::size_t n_combinations = 0;
@@ -91,14 +91,19 @@ void Blocks::arrange(const Columns& columns, const std::vector<std::vector<std::
   // best splits, and with these known the others are searched faster.
   std::vector<std::size_t> waiting(n);
   std::iota(waiting.begin(), waiting.end(), 0);
-  std::ranges::stable_sort(waiting, {}, [&](std::size_t c) { return unusual[c].count(); });
+  if (!columns.in_order) {
+    std::ranges::stable_sort(waiting, {}, [&](std::size_t c) { return unusual[c].count(); });
+  }
   for (std::size_t b = n_blocks; b-- > 0;) {
     Rows busy;
     const std::size_t n_here = std::min(n_in_block, n - b * n_in_block);
     for (std::size_t place = b * width_; place < b * width_ + n_here; ++place) {
       const auto end = waiting.begin() + std::min(std::ssize(waiting), kLook);
-      const auto next = std::ranges::min_element(
-          waiting.begin(), end, {}, [&](std::size_t c) { return (unusual[c] & ~busy).count(); });
+      const auto next =
+          columns.in_order ? waiting.begin() + static_cast<std::ptrdiff_t>(b * n_in_block)
+                           : std::ranges::min_element(waiting.begin(), end, {}, [&](std::size_t c) {
+                               return (unusual[c] & ~busy).count();
+                             });
       busy |= unusual[*next];
       for (const std::size_t f : sharers[*next]) place_[f] = place;
       waiting.erase(next);

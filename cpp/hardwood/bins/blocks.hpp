@@ -17,6 +17,8 @@ struct Columns {
   std::size_t n_codes;                     ///< codes are below this
   std::vector<std::vector<Code>> present;  ///< the codes that each feature has
   std::span<const Code> usual;             ///< the most frequent code of each feature
+  /// Blocks must not depend on the rows: others have other rows and add up the same histograms.
+  bool in_order = false;
 
   std::size_t n_features() const { return present.size(); }
   const Code* of(std::size_t feature) const { return codes + feature * n_rows; }

@@ -42,7 +42,8 @@ std::vector<std::uint32_t> sample_rows(std::size_t n_rows, std::size_t n_sampled
 WeightedRows sample_rows(std::span<const double> weight, std::size_t n_sampled) {
   const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
   const bool whole = are_whole(weight, sum);
-  const int bits = whole ? 0 : kWeightBits - 1 - std::ilogb(sum);
+  // Weights of mean 1 add up to a number of rows, but for rounding: that must not decide.
+  const int bits = whole ? 0 : kWeightBits - 1 - std::ilogb(sum * (1 + 0x1p-40));
   WeightedRows all;
   std::uint64_t total = 0;
   for (const double w : weight) {

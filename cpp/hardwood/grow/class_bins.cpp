@@ -119,7 +119,7 @@ void ClassBins<S>::search_feature(std::span<const Cell* const> of_class, Feature
 template <class S>
 void ClassBins<S>::search(const HistogramPlan& plan, const Pass& pass, const Cell* cells,
                           std::span<const std::int8_t> monotonic, const ClassSearched& node,
-                          ClassBinSplit& best) const {
+                          ClassBinSplit& best, const Cell*) const {
   std::vector<std::vector<Cell>> apart(plan.n_sides);
   std::vector<const Cell*> of_class(plan.n_sides);
   with_criterion(tree_.rules(), plan.n_sides, [&]<class C>() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -34,14 +35,19 @@ class ClassBins {
     return windows_[feature].first != windows_[feature].last || binned_.has_missing(feature);
   }
 
-  ClassSearched prepare(const Node<ClassBinSplit>& node, std::span<const typename Stat::Row>,
-                        int) const {
-    return ClassSearched(node);
+  struct Prepared : ClassSearched {
+    static constexpr bool has_exceptions = false;
+    std::array<typename Stat::Row, 0> exceptions;
+  };
+
+  Prepared prepare(const Node<ClassBinSplit>& node, std::span<const typename Stat::Row>,
+                   int) const {
+    return {ClassSearched(node), {}};
   }
 
   void search(const HistogramPlan& plan, const Pass& pass, const Cell* cells,
               std::span<const std::int8_t> monotonic, const ClassSearched& node,
-              ClassBinSplit& best) const;
+              ClassBinSplit& best, const Cell* exceptions = nullptr) const;
 
  private:
   template <class C>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -9,6 +10,7 @@
 
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/grow/rules.hpp"
+#include "hardwood/part.hpp"
 
 namespace hardwood::grow {
 
@@ -50,11 +52,25 @@ struct GridWeights {
   double largest = 1;  ///< number of steps
   bool counts = true;  ///< the weights are whole, and few enough for 32 bits
 
-  explicit GridWeights(std::span<const double> weight) : n_steps(weight.begin(), weight.end()) {
-    if (n_steps.empty()) return;
-    const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
-    counts = sum < 0x1p31 &&
-             std::ranges::all_of(weight, [](double w) { return w == std::nearbyint(w); });
+  /// The same steps in all parts of a table.
+  explicit GridWeights(std::span<const double> weight, const Part& part = {})
+      : n_steps(weight.begin(), weight.end()) {
+    std::array<double, 3> most{};  // largest weight; is one not whole; are there weights
+    for (const double w : weight) {
+      most[0] = std::max(most[0], w);
+      if (w != std::nearbyint(w)) most[1] = 1;
+    }
+    most[2] = weight.empty() ? 0 : 1;
+    part.max(most);
+    if (most[2] == 0 || most[0] == 0) return;
+    // Summed in steps, so that it does not matter who has which rows.
+    const auto n_rows = static_cast<double>(part.sum(weight.size()));
+    const int bits = 62 - std::ilogb(std::max(n_rows, 1.0)) - 1 - (std::ilogb(most[0]) + 1);
+    std::int64_t in_steps[] = {0};
+    for (const double w : weight) in_steps[0] += std::llrint(std::ldexp(w, bits));
+    part.sum(in_steps);
+    const double sum = std::ldexp(static_cast<double>(in_steps[0]), -bits);
+    counts = sum < 0x1p31 && most[1] == 0;
     if (!counts) {
       const int exponent = std::ilogb(sum) + 1 - 52;
       step = std::ldexp(1.0, exponent);
@@ -62,7 +78,7 @@ struct GridWeights {
         if (n > 0) n = std::max(std::nearbyint(std::ldexp(n, -exponent)), 1.0);
       }
     }
-    largest = *std::ranges::max_element(n_steps);
+    largest = counts ? most[0] : std::max(std::nearbyint(most[0] / step), 1.0);
   }
 
   double of(std::size_t row) const { return n_steps.empty() ? 1.0 : n_steps[row]; }

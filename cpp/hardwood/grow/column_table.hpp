@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -47,6 +48,8 @@ class ColumnTable {
   const Criterion& criterion() const { return criterion_; }
   /// Nodes that draw go one by one: a draw goes by the node's number.
   Order order() const { return draws_ ? Order::kOneByOne : Order::kLevels; }
+  std::size_t most_together() const { return std::numeric_limits<std::size_t>::max(); }
+  bool in_parts() const { return false; }
   int monotonic(Feature feature) const {
     return monotonic_.empty() ? 0 : monotonic_[static_cast<std::size_t>(feature)];
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace hardwood::grow {
 /// depend on it; speed and memory do.
 enum class Order {
   kOneByOne,  ///< the newest first
-  kLevels,    ///< all open nodes together
+  kLevels,    ///< all open nodes together, or as many of the newest as may be
   kTasks,     ///< large nodes one by one, with all threads; small ones by whoever is free
 };
 
@@ -24,8 +25,10 @@ enum class Order {
 template <class Open>
 class Driver {
  public:
-  Driver(std::size_t max_leaf_nodes, Order order)
-      : max_leaf_nodes_(max_leaf_nodes), order_(order) {}
+  /// `most_together`: nodes that are taken at a time in `Order::kLevels`.
+  Driver(std::size_t max_leaf_nodes, Order order,
+         std::size_t most_together = std::numeric_limits<std::size_t>::max())
+      : max_leaf_nodes_(max_leaf_nodes), order_(order), most_together_(most_together) {}
 
   void push(Open open) {
     open_.push_back(std::move(open));
@@ -55,7 +58,8 @@ class Driver {
       std::vector<Open> nodes, more;
       do {
         nodes.push_back(pop());
-      } while (!best_first() && order_ == Order::kLevels && wants_more());
+      } while (!best_first() && order_ == Order::kLevels && nodes.size() < most_together_ &&
+               wants_more());
       std::ranges::sort(nodes, {}, &Open::number);
       expand(std::move(nodes), n_threads, more);
       for (Open& open : more) push(std::move(open));
@@ -103,6 +107,7 @@ class Driver {
 
   std::size_t max_leaf_nodes_;  // 0: no limit
   Order order_;
+  std::size_t most_together_;
   std::size_t n_leaves_ = 1;
   std::vector<Open> open_;
 };

@@ -41,25 +41,29 @@ struct Extents {
   }
 };
 
-/// Several sums at once, so that no addition waits for the one before; the same sums with every
-/// instruction set.
+constexpr std::size_t kLanes = 8;  // so that no addition waits for the one before
+
+/// Call `add(i, lane)` for all i; lanes are the same with every instruction set.
+template <class Add>
+[[gnu::always_inline]] inline void in_lanes(std::size_t n, Add&& add) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
+  }
+  for (std::size_t lane = 0; i < n; ++i, ++lane) add(i, lane);
+}
+
 [[gnu::always_inline]] inline Extents extents_of(std::size_t n, const float* g, const float* h) {
-  constexpr std::size_t kLanes = 8;
   std::array<double, kLanes> g_sum{}, h_sum{};
   std::array<float, kLanes> g_largest{}, h_largest{}, h_least{};
-  const auto add = [&](std::size_t i, std::size_t lane) {
+  in_lanes(n, [&](std::size_t i, std::size_t lane) {
     const float size = std::abs(g[i]);
     g_sum[lane] += double{size};
     h_sum[lane] += double{h[i]};
     g_largest[lane] = size > g_largest[lane] ? size : g_largest[lane];
     h_largest[lane] = h[i] > h_largest[lane] ? h[i] : h_largest[lane];
     h_least[lane] = h[i] < h_least[lane] ? h[i] : h_least[lane];
-  };
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
-  }
-  for (std::size_t lane = 0; i < n; ++i, ++lane) add(i, lane);
+  });
   Extents all;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     all.add({{g_sum[lane], double{g_largest[lane]}},
@@ -69,26 +73,58 @@ struct Extents {
   return all;
 }
 
+/// Sums of absolute gradients and of hessians in whole steps, each number cut to steps: whoever
+/// holds which rows, the sum is the same.
+struct StepSums {
+  std::int64_t g = 0, h = 0;
+};
+
+/// So many steps that the largest number has `kStepBits` bits.
+struct StepScale {
+  static constexpr int kStepBits = 28;
+  int g_bits, h_bits;
+
+  static int bits_of(double largest) {
+    return largest > 0 ? std::min(kStepBits - 1 - std::ilogb(largest), 120) : 0;
+  }
+};
+
+/// At most kBlock rows: doubles hold their sums.
+[[gnu::always_inline]] inline StepSums steps_of(std::size_t n, const float* g, const float* h,
+                                                const StepScale& scale) {
+  const float g_scale = std::ldexp(1.0f, scale.g_bits), h_scale = std::ldexp(1.0f, scale.h_bits);
+  std::array<double, kLanes> g_sum{}, h_sum{};
+  in_lanes(n, [&](std::size_t i, std::size_t lane) {
+    g_sum[lane] += static_cast<double>(static_cast<std::int32_t>(std::abs(g[i]) * g_scale));
+    h_sum[lane] += static_cast<double>(static_cast<std::int32_t>(h[i] * h_scale));
+  });
+  return {static_cast<std::int64_t>(std::accumulate(g_sum.begin(), g_sum.end(), 0.0)),
+          static_cast<std::int64_t>(std::accumulate(h_sum.begin(), h_sum.end(), 0.0))};
+}
+
 #if HARDWOOD_X86
 [[gnu::target("avx2")]] Extents extents_avx2(std::size_t n, const float* g, const float* h) {
   return extents_of(n, g, h);
 }
+[[gnu::target("avx2")]] StepSums steps_avx2(std::size_t n, const float* g, const float* h,
+                                            const StepScale& scale) {
+  return steps_of(n, g, h, scale);
+}
 #endif
 
 Extents extents_plain(std::size_t n, const float* g, const float* h) { return extents_of(n, g, h); }
+StepSums steps_plain(std::size_t n, const float* g, const float* h, const StepScale& scale) {
+  return steps_of(n, g, h, scale);
+}
 
-/// Of some of the rows that count.
-Extents extents_of(const GradientColumn& gradients, RowList rows, std::size_t begin,
-                   std::size_t end) {
-  auto* extents = extents_plain;
-#if HARDWOOD_X86
-  if (has_avx2()) extents = extents_avx2;
-#endif
+/// Call `visit(n, g, h)` for the rows that count from `begin` to `end`, as plain arrays.
+template <class Visit>
+void visit_arrays(const GradientColumn& gradients, RowList rows, std::size_t begin, std::size_t end,
+                  Visit&& visit) {
   if (rows.empty() && gradients.stride == 1 && !gradients.weight) {
-    return extents(end - begin, gradients.g + begin, gradients.h + begin);
+    return visit(end - begin, gradients.g + begin, gradients.h + begin);
   }
   std::array<float, 512> g, h;
-  Extents all;
   for (; begin < end; begin += std::min(g.size(), end - begin)) {
     const std::size_t n = std::min(g.size(), end - begin);
     for (std::size_t i = 0; i < n; ++i) {
@@ -96,9 +132,54 @@ Extents extents_of(const GradientColumn& gradients, RowList rows, std::size_t be
       g[i] = gradients.gradient<float>(row);
       h[i] = gradients.hessian<float>(row);
     }
-    all.add(extents(n, g.data(), h.data()));
+    visit(n, g.data(), h.data());
   }
-  return all;
+}
+
+/// The extents over all parts; `n` rows count here. They do not depend on who holds which rows.
+Extents extents_of_all(const GradientColumn& gradients, RowList rows, std::size_t n, int n_threads,
+                       const Part& part) {
+  auto* extents = extents_plain;
+  auto* steps = steps_plain;
+#if HARDWOOD_X86
+  if (has_avx2()) extents = extents_avx2, steps = steps_avx2;
+#endif
+  const std::size_t n_blocks = (n + kBlock - 1) / kBlock;
+  std::vector<Extents> blocks(n_blocks);
+  parallel_blocks(n, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
+    visit_arrays(gradients, rows, begin, end, [&](std::size_t m, const float* g, const float* h) {
+      blocks[begin / kBlock].add(extents(m, g, h));
+    });
+  });
+  Extents all;
+  for (const Extents& block : blocks) all.add(block);
+  // Everybody throws, not only who has the row.
+  std::array<double, 5> most{all.g.largest, all.h.largest, -all.least_h,
+                             std::isfinite(all.g.sum) ? 0.0 : 1.0,
+                             std::isfinite(all.h.sum) ? 0.0 : 1.0};
+  part.max(most);
+  if (most[3] != 0) {
+    throw std::invalid_argument("gradient must be finite; the loss gave NaN or inf.");
+  }
+  if (most[2] > 0 || most[4] != 0) {
+    throw std::invalid_argument(
+        "hessian must be finite and >= 0; the loss gave a negative number, NaN or inf.");
+  }
+  const StepScale scale{StepScale::bits_of(most[0]), StepScale::bits_of(most[1])};
+  std::vector<StepSums> sums(n_blocks);
+  parallel_blocks(n, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
+    visit_arrays(gradients, rows, begin, end, [&](std::size_t m, const float* g, const float* h) {
+      const StepSums sum = steps(m, g, h, scale);
+      sums[begin / kBlock].g += sum.g;
+      sums[begin / kBlock].h += sum.h;
+    });
+  });
+  std::array<std::int64_t, 2> total{};
+  for (const StepSums& sum : sums) total[0] += sum.g, total[1] += sum.h;
+  part.sum(total);
+  return {{std::ldexp(static_cast<double>(total[0]), -scale.g_bits), most[0]},
+          {std::ldexp(static_cast<double>(total[1]), -scale.h_bits), most[1]},
+          0};
 }
 
 /// The finest power of two with every number below `max_one` and the sum of `n` below `max_sum`,
@@ -106,6 +187,7 @@ Extents extents_of(const GradientColumn& gradients, RowList rows, std::size_t be
 int bits_for(const Extent& extent, std::size_t n, double max_one, double max_sum) {
   if (extent.largest == 0) return 0;
   const double by_one = max_one / extent.largest;
+  // What was cut off in `steps_of` is less than what the last dither leaves of a step.
   const double by_sum = (max_sum - static_cast<double>(n)) / extent.sum;
   // Hessians of 1e-30 need no finer grid than a double can scale.
   return std::min(static_cast<int>(std::floor(std::log2(std::min(by_one, by_sum)))), 900);
@@ -132,13 +214,15 @@ struct Seeds {
 constexpr std::int32_t kShift = 32768;
 
 GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, Seeds seeds,
-                 std::size_t begin, std::size_t end, Packed::Row* out) {
+                 std::size_t begin, std::size_t end, Packed::Row* out, const Part& part) {
   const float g_scale = std::ldexp(1.0f, grid.g_bits), h_scale = std::ldexp(1.0f, grid.h_bits);
   GridSum sum;
   for (std::size_t i = begin; i < end; ++i) {
     const auto row = rows.empty() ? static_cast<std::uint32_t>(i) : rows[i];
-    const float g = gradients.gradient<float>(row) * g_scale + float{kShift} + dither(row, seeds.g);
-    const float h = gradients.hessian<float>(row) * h_scale + dither(row, seeds.h);
+    const std::uint32_t number = part.number_of(row);
+    const float g =
+        gradients.gradient<float>(row) * g_scale + float{kShift} + dither(number, seeds.g);
+    const float h = gradients.hessian<float>(row) * h_scale + dither(number, seeds.h);
     out[i] = {row, static_cast<std::int16_t>(static_cast<std::int32_t>(g) - kShift),
               static_cast<std::uint16_t>(static_cast<std::int32_t>(h))};
     sum += {out[i].g, out[i].h, 1};
@@ -147,13 +231,13 @@ GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid
 }
 
 GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid, Seeds seeds,
-                 std::size_t begin, std::size_t end, Wide::Row* out) {
+                 std::size_t begin, std::size_t end, Wide::Row* out, const Part& part) {
   GridSum sum;
   for (std::size_t i = begin; i < end; ++i) {
     const auto row = rows.empty() ? static_cast<std::uint32_t>(i) : rows[i];
-    const auto on_grid = [row](double x, int bits, std::uint32_t seed) {
+    const auto on_grid = [number = part.number_of(row)](double x, int bits, std::uint32_t seed) {
       return static_cast<std::int64_t>(
-          std::floor(std::ldexp(x, bits) + static_cast<double>(dither(row, seed))));
+          std::floor(std::ldexp(x, bits) + static_cast<double>(dither(number, seed))));
     };
     out[i] = {row, on_grid(gradients.gradient<double>(row), grid.g_bits, seeds.g),
               on_grid(gradients.hessian<double>(row), grid.h_bits, seeds.h)};
@@ -178,7 +262,8 @@ GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid
 /// are done. At most kBlock rows: their sums fit 32 bits.
 [[gnu::target("avx2")]] std::size_t quantise_avx2(const GradientColumn& gradients, const Grid& grid,
                                                   Seeds seeds, std::size_t begin, std::size_t end,
-                                                  Packed::Row* out, GridSum& sum) {
+                                                  Packed::Row* out, GridSum& sum,
+                                                  const Part& part) {
   const __m256 g_scale = _mm256_set1_ps(std::ldexp(1.0f, grid.g_bits));
   const __m256 h_scale = _mm256_set1_ps(std::ldexp(1.0f, grid.h_bits));
   const __m256i first_eight = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -186,10 +271,14 @@ GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid
   std::size_t i = begin;
   for (; i + 8 <= end; i += 8) {
     const __m256i row = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), first_eight);
+    const __m256i number =
+        part.number.empty()
+            ? row
+            : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part.number.data() + i));
     __m256 g = _mm256_mul_ps(_mm256_loadu_ps(gradients.g + i), g_scale);
-    g = _mm256_add_ps(_mm256_add_ps(g, _mm256_set1_ps(kShift)), dither_avx2(row, seeds.g));
+    g = _mm256_add_ps(_mm256_add_ps(g, _mm256_set1_ps(kShift)), dither_avx2(number, seeds.g));
     const __m256 h = _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(gradients.h + i), h_scale),
-                                   dither_avx2(row, seeds.h));
+                                   dither_avx2(number, seeds.h));
     const __m256i g_int = _mm256_sub_epi32(_mm256_cvttps_epi32(g), _mm256_set1_epi32(kShift));
     const __m256i h_int = _mm256_cvttps_epi32(h);
     g_sum = _mm256_add_epi32(g_sum, g_int);
@@ -218,21 +307,11 @@ Grid grid_for(const Extent& g, const Extent& h, std::size_t n) {
 
 }  // namespace
 
-Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads) {
-  const std::size_t n = rows.empty() ? gradients.n_rows : rows.size();
-  std::vector<Extents> parts((n + kBlock - 1) / kBlock);
-  parallel_blocks(n, kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
-    parts[begin / kBlock] = extents_of(gradients, rows, begin, end);
-  });
-  Extents all;
-  for (const Extents& part : parts) all.add(part);
-  if (!std::isfinite(all.g.sum)) {
-    throw std::invalid_argument("gradient must be finite; the loss gave NaN or inf.");
-  }
-  if (!(all.least_h >= 0 && std::isfinite(all.h.sum))) {
-    throw std::invalid_argument(
-        "hessian must be finite and >= 0; the loss gave a negative number, NaN or inf.");
-  }
+Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads,
+                 const Part& part) {
+  const std::size_t n_here = rows.empty() ? gradients.n_rows : rows.size();
+  const Extents all = extents_of_all(gradients, rows, n_here, n_threads, part);
+  const std::size_t n = part.sum(n_here);
   const Grid grid = grid_for<Packed>(all.g, all.h, n);
   const auto too_coarse = [n](const Extent& extent, int bits) {
     return extent.sum > 0 && std::ldexp(extent.sum, bits) < kLeastMean * static_cast<double>(n);
@@ -244,7 +323,8 @@ Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n
 
 template <class Stat>
 GridSum put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
-                    std::uint64_t seed, typename Stat::Row* rows_out, int n_threads) {
+                    std::uint64_t seed, typename Stat::Row* rows_out, int n_threads,
+                    const Part& part) {
   const std::size_t n = rows.empty() ? gradients.n_rows : rows.size();
   const Seeds seeds(seed);
   std::vector<GridSum> sums((n + kBlock - 1) / kBlock);
@@ -253,18 +333,21 @@ GridSum put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& g
 #if HARDWOOD_X86
     if constexpr (std::is_same_v<Stat, Packed>) {
       if (rows.empty() && gradients.stride == 1 && !gradients.weight && has_avx2()) {
-        begin += quantise_avx2(gradients, grid, seeds, begin, end, rows_out, sum);
+        begin += quantise_avx2(gradients, grid, seeds, begin, end, rows_out, sum, part);
       }
     }
 #endif
-    sum += quantise(gradients, rows, grid, seeds, begin, end, rows_out);
+    sum += quantise(gradients, rows, grid, seeds, begin, end, rows_out, part);
   });
-  return std::accumulate(sums.begin(), sums.end(), GridSum{});
+  GridSum sum = std::accumulate(sums.begin(), sums.end(), GridSum{});
+  std::array<std::int64_t, 3> all{sum.g, sum.h, sum.n};
+  part.sum(all);
+  return {all[0], all[1], all[2]};
 }
 
 template GridSum put_on_grid<Packed>(const GradientColumn&, RowList, const Grid&, std::uint64_t,
-                                     Packed::Row*, int);
+                                     Packed::Row*, int, const Part&);
 template GridSum put_on_grid<Wide>(const GradientColumn&, RowList, const Grid&, std::uint64_t,
-                                   Wide::Row*, int);
+                                   Wide::Row*, int, const Part&);
 
 }  // namespace hardwood::grow

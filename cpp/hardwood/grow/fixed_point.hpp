@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardwood/grow/newton.hpp"
+#include "hardwood/part.hpp"
 
 namespace hardwood::grow {
 
@@ -109,13 +110,16 @@ struct GradientColumn {
 /// The rows that count, in order; empty: all of them.
 using RowList = std::span<const std::uint32_t>;
 
-/// The grid of a tree; `wide`: whatever the gradients are like. Throws if a gradient is not finite
-/// or a hessian is negative.
-Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads);
+/// The grid of a tree, the same for all parts of a table; `wide`: whatever the gradients are like.
+/// Throws if a gradient is not finite or a hessian is negative.
+Grid choose_grid(const GradientColumn& gradients, RowList rows, bool wide, int n_threads,
+                 const Part& part = {});
 
-/// Put gradients on the grid; returns their sum. `rows_out` has room for every row that counts.
+/// Put gradients on the grid; returns their sum over all parts. `rows_out` has room for every row
+/// that counts. Rounding goes by the number of a row in the whole table.
 template <class Stat>
 GridSum put_on_grid(const GradientColumn& gradients, RowList rows, const Grid& grid,
-                    std::uint64_t seed, typename Stat::Row* rows_out, int n_threads);
+                    std::uint64_t seed, typename Stat::Row* rows_out, int n_threads,
+                    const Part& part = {});
 
 }  // namespace hardwood::grow

@@ -23,6 +23,9 @@ struct Node {
 
   std::size_t number = 0;  ///< nodes are numbered as they are made
   std::size_t begin = 0, end = 0;
+  /// Rows that other parts of the table have of it. Less than 0 if the number of all its rows is
+  /// known, and the range is still the parent's.
+  std::ptrdiff_t n_elsewhere = 0;
   bool has_rows = true;  ///< false: they lie somewhere in this range, among the sibling's
   std::int32_t depth = 0;
   typename S::Sum total{};
@@ -31,7 +34,8 @@ struct Node {
   S split{};
   std::size_t left = 0, right = 0;  ///< numbers of the children; 0: a leaf
 
-  std::size_t n_rows() const { return end - begin; }
+  /// Rows of all parts.
+  std::size_t n_rows() const { return end - begin + static_cast<std::size_t>(n_elsewhere); }
 };
 
 /// Whether a node is worth a search. The table asks this, too: rows of leaves need no moving.
@@ -60,9 +64,10 @@ struct Family {
 ///     Node, Kept                    Kept: what it remembers of a node until that is split
 ///     criterion()                   see below
 ///     monotonic(feature)            a sign, or 0
-///     order()                       in which it likes to see nodes
+///     order(), most_together()      in which it likes to see nodes, and how many at a time
 ///     plant(root, kept)             the root, with its sums, and its best split
 ///     split(families, n_threads)    move rows to the children and find their best splits
+///     in_parts()                    whether others have rows of the same nodes
 ///     give_back(kept)
 ///     finish(nodes, id_of, tree)    whatever only the table knows about the tree
 ///
@@ -88,7 +93,7 @@ class Grower {
     Kept kept{};
     table_.plant(root, kept);
     nodes_.push_back(root);
-    Driver<Open> driver(criterion.rules().max_leaf_nodes, table_.order());
+    Driver<Open> driver(criterion.rules().max_leaf_nodes, table_.order(), table_.most_together());
     std::vector<Open> first;
     keep(root, std::move(kept), first);
     for (Open& open : first) driver.push(std::move(open));
@@ -154,8 +159,14 @@ class Grower {
     left.begin = right.begin = parent.begin;
     left.end = right.end = parent.end;
     left.has_rows = right.has_rows = false;
-    if (parent.split.n_left != Split::kUnknown) {
-      left.end = right.begin = parent.begin + parent.split.n_left;
+    left.n_elsewhere = right.n_elsewhere = parent.n_elsewhere;
+    if (const std::size_t n_left = parent.split.n_left; n_left != Split::kUnknown) {
+      if (table_.in_parts()) {
+        left.n_elsewhere -= static_cast<std::ptrdiff_t>(parent.n_rows() - n_left);
+        right.n_elsewhere -= static_cast<std::ptrdiff_t>(n_left);
+      } else {
+        left.end = right.begin = parent.begin + n_left;
+      }
     }
     left.depth = right.depth = parent.depth + 1;
     left.total = parent.split.left;

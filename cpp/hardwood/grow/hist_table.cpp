@@ -98,6 +98,16 @@ HistTable::HistTable(const Table& table, std::span<const Reach> reach, std::size
   for (std::size_t f = 0; f < n_features(); ++f) windows_.emplace_back(binned_, f, reach[f]);
 }
 
+HistTable::HistTable(bins::Cuts cuts, std::span<const bins::CodedRows> pieces,
+                     std::span<const Reach> reach, std::vector<std::uint32_t> number,
+                     std::shared_ptr<Communicator> others, int n_threads)
+    : others_(std::move(others)),
+      number_(std::move(number)),
+      binned_(std::move(cuts), pieces, part(), n_threads) {
+  if (!number_.empty()) check_size("number", number_.size(), n_rows(), "rows");
+  for (std::size_t f = 0; f < n_features(); ++f) windows_.emplace_back(binned_, f, reach[f]);
+}
+
 HistTable::~HistTable() = default;
 
 std::unique_ptr<HistTable::Workspace> HistTable::take_workspace() {
@@ -120,7 +130,8 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
   for (std::size_t i = 0; i < request.sampled.size(); ++i) {
     (request.sampled[i] ? rows : rows_outside).push_back(static_cast<std::uint32_t>(i));
   }
-  if (!request.sampled.empty() && rows.empty()) {
+  const std::size_t n_trained = request.sampled.empty() ? n_rows() : rows.size();
+  if (part().sum(n_trained) == 0) {
     throw std::invalid_argument("rows must keep at least one row, got none.");
   }
   const HistogramPlan plan =
@@ -131,24 +142,26 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
   const std::size_t n_trees = request.gradient.n_cols;
   std::vector<GrownTree> trees(n_trees);
   const auto grow_one = [&](std::size_t k, int threads, bool polls) {
+    // An empty list means all rows; here it may be that none of them trains.
     const GradientColumn gradients{request.gradient.data + k, request.hessian.data + k, n_trees,
-                                   n_rows(),
+                                   rows.empty() ? n_trained : n_rows(),
                                    request.weight.empty() ? nullptr : request.weight.data()};
-    const Grid grid = choose_grid(gradients, rows, request.rules.min_samples_leaf > 1, threads);
+    const Grid grid =
+        choose_grid(gradients, rows, request.rules.min_samples_leaf > 1, threads, part());
     NewtonRules rules = request.rules;
     rules.n_threads = threads;
     rules.seed = request.rules.seed * n_trees + k + 1;
     const NewtonTree criterion(rules, grid);
-    const RowLeaves leaves{leaf.data + k, n_trees, rows_outside};
+    const RowLeaves leaves{leaf.data + k, n_trees, rows_outside, part()};
     const auto grow_on = [&]<class Stat>(TreeMemory<Stat>& memory) {
-      const std::size_t n = rows.empty() ? n_rows() : rows.size();
+      const std::size_t n = n_trained;
       if (memory.rows.capacity() < n) memory.rows = RowSet<typename Stat::Row>(n);
       const GridSum total =
-          put_on_grid<Stat>(gradients, rows, grid, rules.seed, memory.rows.data(), threads);
+          put_on_grid<Stat>(gradients, rows, grid, rules.seed, memory.rows.data(), threads, part());
       const NewtonBins<Stat> search(binned_, windows_, criterion, memory.rows.range(0, n),
-                                    plan.n_sides, request.portable);
+                                    plan.n_sides, request.portable, part());
       BinTable<NewtonBins<Stat>> table(binned_, plan, request.monotonic, criterion, total, n,
-                                       search, memory, leaves);
+                                       search, memory, &leaves, part());
       const std::function<void()> poll = polls ? request.checkpoint : [] {};
       trees[k] = Grower(table, poll).grow();
     };
@@ -156,8 +169,9 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
     grid.wide ? grow_on(workspace->wide) : grow_on(workspace->packed);
     give_back(std::move(workspace));
   };
-  // A tree a thread needs no waiting for each other; the trees that are left over are shared.
-  const std::size_t n_alone = n_trees - n_trees % static_cast<std::size_t>(n_threads);
+  // A tree a thread needs no waiting for each other; the trees that are left over are shared. So
+  // are all whose sums others add to: they are asked for in order.
+  const std::size_t n_alone = others_ ? 0 : n_trees - n_trees % static_cast<std::size_t>(n_threads);
   if (n_threads > 1) {
     parallel_for(n_alone, n_threads,
                  [&](std::size_t k, int thread) { grow_one(k, 1, thread == 0); });
@@ -171,7 +185,7 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
 GrownTree HistTable::grow_classes(const ClassSample& sample, const ClassTreeRules& rules,
                                   const std::function<void()>& checkpoint) {
   check(sample, n_rows(), n_features());
-  const GridWeights weights(sample.weight);
+  const GridWeights weights(sample.weight, part());
   const auto n_classes = static_cast<std::size_t>(sample.n_classes);
   const HistogramPlan plan =
       plan_for(binned_, windows_, rules, {}, [&](bool) { return n_classes; });
@@ -188,11 +202,14 @@ GrownTree HistTable::grow_classes(const ClassSample& sample, const ClassTreeRule
       *out++ = {static_cast<std::uint32_t>(i), static_cast<decltype(Row::label)>(sample.label[i]),
                 static_cast<decltype(Row::weight)>(weight)};
     }
+    std::vector<std::int64_t> steps(total.weights.begin(), total.weights.end());
+    part().sum(steps);
+    total.weights.assign(steps.begin(), steps.end());
     const ClassTree criterion(rules, total, weights.step);
     const ClassBins<Stat> search(binned_, windows_, criterion);
     BinTable<ClassBins<Stat>> table(binned_, plan, sample.monotonic, criterion, total,
                                     static_cast<std::size_t>(out - memory.rows.data()), search,
-                                    memory, {});
+                                    memory, nullptr, part());
     tree = Grower(table, checkpoint).grow();
   };
   std::unique_ptr<Workspace> workspace = take_workspace();

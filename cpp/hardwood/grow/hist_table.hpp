@@ -12,6 +12,7 @@
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/grow/newton.hpp"
 #include "hardwood/grow/window.hpp"
+#include "hardwood/part.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 
@@ -43,6 +44,11 @@ class HistTable {
   template <class Table>
   HistTable(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads,
             std::span<const double> weight = {});
+  /// Rows that are in codes already: a part of a table whose other parts others have. All of them
+  /// grow the same trees at the same time, each on one thread at a time, those of the whole table.
+  /// `number`: of each row its position in the whole table, modulo 2^32; empty: that in the part.
+  HistTable(bins::Cuts cuts, std::span<const bins::CodedRows> pieces, std::span<const Reach> reach,
+            std::vector<std::uint32_t> number, std::shared_ptr<Communicator> others, int n_threads);
   ~HistTable();
 
   std::size_t n_rows() const { return binned_.n_rows(); }
@@ -62,6 +68,10 @@ class HistTable {
   std::unique_ptr<Workspace> take_workspace();
   void give_back(std::unique_ptr<Workspace> workspace);
 
+  Part part() const { return {others_.get(), number_}; }
+
+  std::shared_ptr<Communicator> others_;
+  std::vector<std::uint32_t> number_;
   bins::Binned binned_;
   std::vector<Window> windows_;
   std::mutex lock_;  // of the workspaces that are not in use

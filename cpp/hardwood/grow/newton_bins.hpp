@@ -27,14 +27,15 @@ class NewtonBins {
   /// A node in search, with the rows whose residual has another sign than their gradient.
   struct Prepared {
     SearchedNode node;
-    std::vector<Row> exceptions;
+    bool has_exceptions = false;  ///< whether any part may have some
+    std::vector<Row> exceptions;  ///< of this part
   };
 
   /// `rows`: of the whole tree. `n_sides`: 2 where the signs of gradients are told apart.
   NewtonBins(const bins::Binned& binned, std::span<const Window> windows, const NewtonTree& tree,
-             std::span<const Row> rows, std::size_t n_sides, bool portable)
+             std::span<const Row> rows, std::size_t n_sides, bool portable, const Part& part)
       : binned_(binned), windows_(windows), tree_(tree), n_sides_(n_sides), portable_(portable) {
-    if (n_sides == 2) survey_ratios(rows);
+    if (n_sides == 2) survey_ratios(rows, part);
   }
 
   bool can_split(const Pass& pass) const {
@@ -43,14 +44,15 @@ class NewtonBins {
   }
 
   Prepared prepare(const Node<BinSplit>& from, std::span<const Row> rows, int n_threads) const {
-    Prepared prepared{{from.total, tree_.grid(), tree_.rules(), from.value_low, from.value_high},
-                      {}};
+    Prepared prepared{
+        {from.total, tree_.grid(), tree_.rules(), from.value_low, from.value_high}, false, {}};
     if (n_sides_ == 1 || !may_split(tree_, from)) return prepared;
     // The residual g - m h changes sign at g / h = m; often no row of the tree is between.
     const SearchedNode& node = prepared.node;
     const double m = -node.criterion.residual({0, 1});
     const double slack = 1e-9 * std::abs(m);
     if (below_ < m - slack && m + slack < above_) return prepared;
+    prepared.has_exceptions = true;
     const bool join = from.total.g >= 0;
     std::vector<std::vector<Row>> parts((rows.size() + kBlock - 1) / kBlock);
     parallel_blocks(rows.size(), kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
@@ -67,17 +69,20 @@ class NewtonBins {
     return prepared;
   }
 
+  /// `all_exceptions`: the pass's cells of the exceptions of all parts; null: there is one part.
   void search(const HistogramPlan& plan, const Pass& pass, const Cell* cells,
-              std::span<const std::int8_t> monotonic, const Prepared& prepared,
-              BinSplit& best) const {
+              std::span<const std::int8_t> monotonic, const Prepared& prepared, BinSplit& best,
+              const Cell* all_exceptions = nullptr) const {
     const std::size_t side = pass.n_columns() * plan.n_codes;
     std::vector<Cell> exceptions;
-    const Cell* exception_cells = nullptr;
-    if (!prepared.exceptions.empty()) {
+    if (!all_exceptions && !prepared.exceptions.empty()) {
       exceptions.resize(plan.cells(pass));
       add_rows<Stat>(prepared.exceptions, plan, pass, exceptions.data());
-      exception_cells = exceptions.data() + prepared.exceptions.front().side() * side;
+      all_exceptions = exceptions.data();
     }
+    // All of them are on the side of the node's own sum.
+    const Cell* const exception_cells =
+        all_exceptions ? all_exceptions + (prepared.node.total.g < 0 ? side : 0) : nullptr;
     // Features that share a column are taken apart: a table each for cells, below and exceptions.
     std::array<std::vector<Cell>, 3> apart;
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
@@ -107,27 +112,30 @@ class NewtonBins {
   static constexpr std::size_t kBlock = 1 << 14;  // rows handled together
 
   /// For the exact inner rule: the largest g / h below 0 and the smallest one from 0 on.
-  void survey_ratios(std::span<const Row> rows) {
-    struct Part {
+  void survey_ratios(std::span<const Row> rows, const Part& all) {
+    struct Block {
       double below = -std::numeric_limits<double>::infinity();
       double above = std::numeric_limits<double>::infinity();
     };
-    std::vector<Part> parts((rows.size() + kBlock - 1) / kBlock);
+    std::vector<Block> blocks((rows.size() + kBlock - 1) / kBlock);
     const int n_threads = std::max(tree_.rules().n_threads, 1);
     parallel_blocks(rows.size(), kBlock, n_threads, [&](std::size_t begin, std::size_t end, int) {
-      Part& part = parts[begin / kBlock];
+      Block& block = blocks[begin / kBlock];
       for (const Row& row : rows.subspan(begin, end - begin)) {
         const Sums sums = tree_.grid().real({row.g, row.h, 1});
         if (sums.h == 0) continue;  // its residual is g
         const double ratio = sums.g / sums.h;
-        if (row.g < 0) part.below = std::max(part.below, ratio);
-        if (row.g >= 0) part.above = std::min(part.above, ratio);
+        if (row.g < 0) block.below = std::max(block.below, ratio);
+        if (row.g >= 0) block.above = std::min(block.above, ratio);
       }
     });
-    for (const Part& part : parts) {
-      below_ = std::max(below_, part.below);
-      above_ = std::min(above_, part.above);
+    for (const Block& block : blocks) {
+      below_ = std::max(below_, block.below);
+      above_ = std::min(above_, block.above);
     }
+    std::array<double, 2> ends{below_, -above_};
+    all.max(ends);
+    below_ = ends[0], above_ = -ends[1];
   }
 
   const bins::Binned& binned_;

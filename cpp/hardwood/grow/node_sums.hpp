@@ -1,7 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,6 +12,7 @@
 #include "hardwood/grow/histogram.hpp"
 #include "hardwood/grow/row_set.hpp"
 #include "hardwood/parallel.hpp"
+#include "hardwood/part.hpp"
 
 namespace hardwood::grow {
 
@@ -37,15 +41,57 @@ class HistogramPool {
 };
 
 /// The one place where sums over rows are asked for: the histogram of a node, added up over all who
-/// have rows of it. A single process has them all and answers with its own.
+/// have rows of it. A single process has them all and answers with its own; who has a part of the
+/// rows calls `add_parts` after the questions below.
 template <class Stat>
 class NodeSums {
  public:
   using Row = typename Stat::Row;
   using Cell = typename Stat::Cell;
 
-  NodeSums(const HistogramPlan& plan, const RowSet<Row>& rows, HistogramPool<Cell>& pool)
-      : plan_(plan), rows_(rows), pool_(pool) {}
+  NodeSums(const HistogramPlan& plan, const RowSet<Row>& rows, HistogramPool<Cell>& pool,
+           const Part& part)
+      : plan_(plan), rows_(rows), pool_(pool), part_(part) {}
+
+  /// Bytes of one histogram.
+  std::size_t n_bytes() const { return plan_.n_cells * sizeof(Cell); }
+
+  /// Add up over all parts what each of these tables has in the columns of `passes`, all together:
+  /// a message costs time however short it is. Only bins that exist travel.
+  void add_parts(std::span<Cell* const> tables, std::span<const Pass* const> passes,
+                 const bins::Binned& binned) const {
+    if (!part_.others || tables.empty()) return;
+    std::vector<std::int64_t> wire;
+    const auto each = [&](auto&& visit) {
+      for (Cell* const table : tables) {
+        Cell* cells = table;
+        for (const Pass* const pass : passes) {
+          for (std::size_t side = 0; side < plan_.n_sides; ++side) {
+            for (std::size_t i = 0; i < pass->feature.size(); ++i) {
+              const auto feature = static_cast<std::size_t>(pass->feature[i]);
+              Cell* const of_column =
+                  cells + (side * pass->n_columns() + pass->column[i]) * plan_.n_codes;
+              visit(of_column, binned.n_bins(feature));
+              if (binned.has_missing(feature)) visit(of_column + binned.missing_code(), 1);
+            }
+          }
+          cells += plan_.cells(*pass);
+        }
+      }
+    };
+    constexpr std::size_t kWords = sizeof(Cell) / sizeof(std::int64_t);
+    static_assert(sizeof(Cell) % sizeof(std::int64_t) == 0);
+    each([&](const Cell* cells, std::size_t n) {
+      wire.resize(wire.size() + n * kWords);
+      std::memcpy(&wire[wire.size() - n * kWords], cells, n * sizeof(Cell));
+    });
+    part_.sum(wire);
+    const std::int64_t* from = wire.data();
+    each([&](Cell* cells, std::size_t n) {
+      std::memcpy(static_cast<void*>(cells), from, n * sizeof(Cell));
+      from += n * kWords;
+    });
+  }
 
   /// The whole histogram of the rows [begin, end). Returns false where it is better asked for pass
   /// by pass, while the cells are in the cache: unless there are fewer passes than threads, and the
@@ -97,6 +143,7 @@ class NodeSums {
   const HistogramPlan& plan_;
   const RowSet<Row>& rows_;
   HistogramPool<Cell>& pool_;
+  const Part part_;
 };
 
 }  // namespace hardwood::grow

@@ -9,14 +9,16 @@
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/grow/row_set.hpp"
 #include "hardwood/parallel.hpp"
+#include "hardwood/part.hpp"
 
 namespace hardwood::grow {
 
 /// Where the leaf of every row of the table goes.
 struct RowLeaves {
-  NodeId* leaf = nullptr;  ///< that of row i is leaf[i * stride]; null: nobody wants to know
-  std::size_t stride = 1;
+  NodeId* leaf;  ///< that of row i is leaf[i * stride]
+  std::size_t stride;
   RowList outside;  ///< rows that did not train
+  Part part = {};
 
   /// Find the leaves of a tree that is written down, and count the rows of children that never got
   /// rows of their own. Where no row said it, missing values go with the larger child.
@@ -61,15 +63,13 @@ struct RowLeaves {
       }
     });
     std::int64_t* n_samples = tree.n_samples.data();
-    for (const Task& task : tasks) {
-      const Node& node = nodes[task.node];
-      if (!node.left) continue;
-      if (task.begin == node.begin) {
-        n_samples[id_of[node.left]] = n_samples[id_of[node.right]] = 0;
-      }
-      n_samples[id_of[node.left]] += static_cast<std::int64_t>(task.n_left);
-      n_samples[id_of[node.right]] +=
-          static_cast<std::int64_t>(task.end - task.begin - task.n_left);
+    std::vector<std::int64_t> n_left(nodes.size());
+    for (const Task& task : tasks) n_left[task.node] += static_cast<std::int64_t>(task.n_left);
+    part.sum(n_left);
+    for (const Node& node : nodes) {
+      if (!node.left || nodes[node.left].has_rows) continue;
+      n_samples[id_of[node.left]] = n_left[node.number];
+      n_samples[id_of[node.right]] = static_cast<std::int64_t>(node.n_rows()) - n_left[node.number];
     }
     for (const Node& node : nodes) {
       if (!node.left || node.split.saw_missing) continue;

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hardwood import _core
+from hardwood import _core, _sums
 from hardwood._check import FloatArray, IntArray
 from hardwood.ensemble.loss import Derivatives, Float32Array, KnownLoss, Loss, RefittedLoss
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
+from hardwood.grow.part import Part
 from hardwood.model.trees import Trees
 
 EvalsResult = dict[str, dict[str, list[float]]]
@@ -50,14 +51,15 @@ class Sampling:
     seed: int = 0
 
     def draw(
-        self, n_rounds: int, n_rows: int, n_features: int
+        self, n_rounds: int, part: Part, n_features: int
     ) -> tuple[npt.NDArray[np.uint8] | None, IntArray | None]:
         """Draw for the round that follows `n_rounds` others; it does not matter who drew those."""
         rng = np.random.default_rng([self.seed, n_rounds])
         rows = features = None
         if self.subsample < 1:
-            rows = (rng.random(n_rows, dtype=np.float32) < self.subsample).astype(np.uint8)
-            rows[rng.integers(n_rows)] |= not rows.any()
+            rows = (part.draw(rng) < self.subsample).astype(np.uint8)
+            spare = part.some_of(np.array([rng.integers(part.n_all)]))
+            rows[spare] |= not part.any(bool(rows.any()))
         if self.colsample_bytree < 1:
             n_drawn = max(1, int(self.colsample_bytree * n_features))
             drawn = rng.choice(n_features, n_drawn, replace=False, shuffle=False)
@@ -182,6 +184,7 @@ class Booster:
     rules: NewtonRules
     model: Model
     margin: Float32Array
+    part: Part
     # From the round before, to be overwritten: memory from the system comes zeroed, page by page.
     _derivatives: Derivatives | None = None
     _leaf: IntArray | None = None
@@ -193,7 +196,7 @@ class Booster:
             self.y, self.margin, self._derivatives, n_threads
         )
         n_rounds = self.model.n_rounds
-        rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
+        rows, features = self.sampling.draw(n_rounds, self.part, self.model.n_features)
         trees, self._leaf = self.table.grow(
             gradient,
             hessian,
@@ -336,6 +339,7 @@ class Watch:
     stopping: EarlyStopping | None = None
     callbacks: Sequence[Callback] = ()
     evals_result: EvalsResult = field(default_factory=dict)
+    others: _sums.Others | None = None  # whose rows count, too; each has callbacks, or none has
 
     def wants_stop(self, booster: Rounds) -> bool:
         """Evaluate a finished round and ask everybody whether it was the last one."""
@@ -348,15 +352,17 @@ class Watch:
         stop = self.stopping is not None and self.stopping.wants_stop(n_rounds, score)
         now = BoostingRound(n_rounds, self.evals_result, booster.model)
         # All of them, even when the first one wants to stop.
-        return any([stop, *[callback(now) is True for callback in self.callbacks]])
+        stop = any([stop, *[callback(now) is True for callback in self.callbacks]])
+        return _sums.any_of(stop, self.others)
 
     def _evaluate(self, booster: Rounds) -> float:
         """Add to the history; gives the figure that early stopping looks at."""
         score, loss, held = np.nan, booster.loss, self.validation
         if isinstance(loss, KnownLoss):
-            self._note("train", "loss", loss.mean(booster.y, booster.margin, booster.weight))
+            of_train = loss.mean(booster.y, booster.margin, booster.weight, self.others)
+            self._note("train", "loss", of_train)
             if held is not None:
-                score = -loss.mean(held.y, held.margin, held.weight)
+                score = -loss.mean(held.y, held.margin, held.weight, self.others)
                 self._note("validation", "loss", -score)
         if held is not None and self.scorer is not None:
             score = self.scorer(held)

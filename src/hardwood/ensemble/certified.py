@@ -14,6 +14,7 @@ from hardwood.ensemble.boosting import Model, Rounds, Sampling, Validation, Watc
 from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, Softmax, Weight
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
+from hardwood.grow.part import Part
 from hardwood.model.decision import SOFTMAX_TIE, cut_at
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach
@@ -196,7 +197,9 @@ class CertifiedBooster:
     def step(self) -> None:
         """Add one round."""
         n_rounds = self.model.n_rounds
-        rows, features = self.sampling.draw(n_rounds, len(self.y), self.model.n_features)
+        rows, features = self.sampling.draw(
+            n_rounds, Part.whole(len(self.y)), self.model.n_features
+        )
         kind, parameter = margin_loss(self.loss)
         arrays = self._table.step(
             self.y,

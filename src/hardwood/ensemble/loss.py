@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood import _core
+from hardwood import _core, _sums
 from hardwood._check import FloatArray
 from hardwood.model.decision import Link
 
@@ -38,8 +38,10 @@ class Loss(ABC):
         """Refuse labels outside the loss's domain."""
 
     @abstractmethod
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        """The margin that minimises the loss without any tree."""
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        """The margin that minimises the loss without any tree, over the rows of all parts."""
 
     def base_of(self, base_score: Any) -> FloatArray:
         """The margin of a prediction that the user wants to start from."""
@@ -55,7 +57,13 @@ class Loss(ABC):
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         """First and second derivative by the margin, of its shape; the second one is positive."""
 
-    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+    def unit(
+        self,
+        y: Float32Array,
+        weight: Weight,
+        base: FloatArray,
+        others: _sums.Others | None = None,
+    ) -> float:
         """What the gain of one row amounts to, in the unit of the loss: 1 where y has no unit."""
         return 1.0
 
@@ -73,9 +81,15 @@ class KnownLoss(Loss):
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         """The loss of every row."""
 
-    def mean(self, y: Float32Array, margin: Float32Array, weight: Weight) -> float:
-        """The mean loss."""
-        return float(np.average(self.per_row(y, margin).astype(np.float64), weights=weight))
+    def mean(
+        self,
+        y: Float32Array,
+        margin: Float32Array,
+        weight: Weight,
+        others: _sums.Others | None = None,
+    ) -> float:
+        """The mean loss over the rows of all parts."""
+        return _sums.mean(self.per_row(y, margin), weight, others)
 
 
 class RefittedLoss(KnownLoss):
@@ -116,8 +130,10 @@ class BinaryLogistic(_CoreLoss):
     link: Link = "logistic"
     _write = staticmethod(_core.logistic_derivatives)
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        return self.base_of(np.average(y, weights=weight))
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        return self.base_of(_sums.mean(y, weight, others))
 
     def base_of(self, base_score: Any) -> FloatArray:
         probability = super().base_of(base_score).astype(np.float32)
@@ -144,8 +160,12 @@ class Softmax(_CoreLoss):
     def __init__(self, n_classes: int) -> None:
         self.n_outputs = n_classes
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        logs = np.log(np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs))
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        one = np.ones(len(y)) if weight is None else weight
+        sums = [_sums.total(one[y == k], others) for k in range(self.n_outputs)]
+        logs = np.log(sums)
         return self.base_of(logs - logs.mean())
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
@@ -157,14 +177,22 @@ class Softmax(_CoreLoss):
 class SquaredError(KnownLoss):
     """Half the squared error."""
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        return self.base_of(np.average(y.astype(np.float64), weights=weight))
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        return self.base_of(_sums.mean(y, weight, others))
 
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         return margin - y[:, None], np.ones_like(margin)
 
-    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
-        return _gain_of_a_row(self, y, weight, base)
+    def unit(
+        self,
+        y: Float32Array,
+        weight: Weight,
+        base: FloatArray,
+        others: _sums.Others | None = None,
+    ) -> float:
+        return _gain_of_a_row(self, y, weight, base, others)
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         return (margin[:, 0] - y) ** 2 / 2
@@ -176,8 +204,10 @@ class Huber(KnownLoss):
     def __init__(self, slope: float) -> None:
         self.slope: np.float32 = np.float32(slope)
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        return self.base_of(_weighted_quantile(y, weight, 0.5))
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        return self.base_of(_weighted_quantile(y, weight, 0.5, others))
 
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         error: Float32Array = margin - y[:, None]
@@ -187,8 +217,14 @@ class Huber(KnownLoss):
         gradient: Float32Array = error / root
         return gradient, np.maximum(hessian, _LEAST_HESSIAN)
 
-    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
-        return min(1.0, _gain_of_a_row(self, y, weight, base))
+    def unit(
+        self,
+        y: Float32Array,
+        weight: Weight,
+        base: FloatArray,
+        others: _sums.Others | None = None,
+    ) -> float:
+        return min(1.0, _gain_of_a_row(self, y, weight, base, others))
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         error = (margin[:, 0] - y) / self.slope
@@ -210,12 +246,14 @@ class Poisson(KnownLoss):
                 f"with a positive sum."
             )
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        if not y.any():
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        if not _sums.any_of(bool(y.any()), others):
             raise ValueError(
                 'y is zero for all rows, but loss="poisson" needs a positive sum of y.'
             )
-        return self.base_of(np.average(y.astype(np.float64), weights=weight))
+        return self.base_of(_sums.mean(y, weight, others))
 
     def base_of(self, base_score: Any) -> FloatArray:
         mean = super().base_of(base_score).astype(np.float32)
@@ -241,8 +279,10 @@ class Quantile(RefittedLoss):
     def __init__(self, quantile: float) -> None:
         self.quantile = quantile
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
-        return self.base_of(_weighted_quantile(y, weight, self.quantile))
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
+        return self.base_of(_weighted_quantile(y, weight, self.quantile, others))
 
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
         above = margin >= y[:, None]
@@ -266,7 +306,9 @@ class Custom(Loss):
         self.n_outputs = n_outputs
         self.link = link
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
         return np.zeros(self.n_outputs)
 
     def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
@@ -294,20 +336,57 @@ class Custom(Loss):
         shape = margin.shape
         return gradient.reshape(shape).copy(), hessian.reshape(shape).copy()
 
-    def unit(self, y: Float32Array, weight: Weight, base: FloatArray) -> float:
-        return min(1.0, _gain_of_a_row(self, y, weight, base))
+    def unit(
+        self,
+        y: Float32Array,
+        weight: Weight,
+        base: FloatArray,
+        others: _sums.Others | None = None,
+    ) -> float:
+        return min(1.0, _gain_of_a_row(self, y, weight, base, others))
 
 
-def _gain_of_a_row(loss: Loss, y: Float32Array, weight: Weight, base: FloatArray) -> float:
+def _gain_of_a_row(
+    loss: Loss,
+    y: Float32Array,
+    weight: Weight,
+    base: FloatArray,
+    others: _sums.Others | None,
+) -> float:
     """The mean of g^2 over that of h where nothing is learned yet: for squares the variance."""
     gradient, hessian = loss.derivatives(y, np.tile(base.astype(np.float32), (len(y), 1)))
-    square = np.average(gradient.astype(np.float64) ** 2, weights=weight, axis=0)
-    curvature = np.average(hessian.astype(np.float64), weights=weight, axis=0)
-    return float(np.max(square / curvature))
+    return max(
+        _sums.mean(gradient[:, k].astype(np.float64) ** 2, weight, others)
+        / _sums.mean(hessian[:, k], weight, others)
+        for k in range(loss.n_outputs)
+    )
 
 
-def _weighted_quantile(y: Float32Array, weight: Weight, quantile: float) -> float:
+def _weighted_quantile(
+    y: Float32Array, weight: Weight, quantile: float, others: _sums.Others | None = None
+) -> float:
     """The smallest value with at least a share `quantile` of the weight at or below it."""
+    if others is not None:
+        return _quantile_of_parts(y, weight, quantile, others)
     order = np.argsort(y, kind="stable")
     below = np.cumsum(np.ones(len(y)) if weight is None else weight[order], dtype=np.float64)
     return float(y[order[np.searchsorted(below, quantile * below[-1] * (1 - 1e-12))]])
+
+
+def _quantile_of_parts(
+    y: Float32Array, weight: Weight, quantile: float, others: _sums.Others
+) -> float:
+    """The same by bisection over the floats, which are as integers in the same order."""
+    weight = np.ones(len(y)) if weight is None else weight.astype(np.float64)
+    bits = (y + np.float32(0)).view(np.int32).astype(np.int64)
+    key = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    wanted = quantile * _sums.total(weight, others) * (1 - 1e-12)
+    low, high = -0x7F7FFFFF, 0x7F7FFFFF  # of the largest float
+    while low < high:
+        middle = (low + high) // 2
+        if _sums.total(weight[key <= middle], others) >= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    found = np.array([high if high >= 0 else -high | 0x80000000], dtype=np.uint32)
+    return float(found.view(np.float32)[0])

@@ -46,6 +46,7 @@ from hardwood.estimators._base import RobustEstimator, TargetData, warn_if_const
 from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
+from hardwood.grow.part import Part
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, as_threat
 
@@ -174,6 +175,7 @@ class _RobustGradientBoosting(RobustEstimator):
                 rules=rules,
                 model=model,
                 margin=self._margin_to_start(model, data.X),
+                part=Part.whole(len(data.y)),
             )
             trees = grown = boost(booster, n_rounds, watch)
 

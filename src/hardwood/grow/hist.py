@@ -1,5 +1,6 @@
 """Trees from histograms: bin once, grow many times."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hardwood import _core
 from hardwood._check import FloatArray, IntArray
 from hardwood.grow.grow import ClassTreeRules, GrownTree
 from hardwood.grow.newton import NewtonRules
+from hardwood.grow.part import Part
+from hardwood.grow.sketch import CodedRows, Cuts
 from hardwood.threat import Reach
 
 
@@ -66,6 +69,46 @@ class HistTable:
             self._core = _core.HistTable(
                 X, reach.limits, weight_in_double, max_bins=max_bins, n_threads=n_threads
             )
+
+    @classmethod
+    def in_parts(
+        cls,
+        rows: Sequence[CodedRows],
+        cuts: Cuts,
+        reach: Reach,
+        part: Part,
+        n_threads: int = 1,
+    ) -> "HistTable":
+        """Make the table of rows in codes, of which others have more.
+
+        Everybody makes it, and everybody grows on it what the others grow, in the same order: the
+        trees are those of all rows. A call that others do not make, too, waits for them.
+
+        Parameters
+        ----------
+        rows : sequence of CodedRows
+            The rows of this process, put into bins with `cuts`.
+        cuts : Cuts
+            The edges, the same for everybody.
+        reach : Reach
+            What the adversary may do to the features of the table.
+        part : Part
+            Which rows these are, and who has the others.
+        n_threads : int, default=1
+            Threads for arranging the codes.
+        """
+        table = cls.__new__(cls)
+        table._core = _core.HistTable(
+            [piece.core() for piece in rows],
+            cuts.edges,
+            cuts.usual,
+            max_bins=cuts.max_bins,
+            reach=reach.limits,
+            number=part.number(),
+            others=part.others,
+            n_threads=n_threads,
+        )
+        return table
 
     def edges(self, feature: int) -> npt.NDArray[np.float32]:
         """Give the thresholds that trees can choose for a feature, increasing."""

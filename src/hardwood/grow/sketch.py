@@ -1,0 +1,170 @@
+"""The values of a table's features, few enough to be sent and put together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood import _core
+from hardwood._check import FloatArray
+from hardwood.threat import Reach
+
+Counts = npt.NDArray[np.uint64]
+
+_BUDGET = 1 << 22  # values of a whole sketch
+_MOST, _LEAST = 1 << 17, 1 << 11  # values of a feature
+
+
+def values_kept(n_features: int) -> int:
+    """Values of a feature up to which its sketch is exact."""
+    return max(min(_BUDGET // max(n_features, 1), _MOST), _LEAST)
+
+
+@dataclass
+class FeatureSketch:
+    """The values of one feature and how many rows have each; a row of weight 2 is two rows.
+
+    Where there are too many values, neighbours are put together: then a value stands for all from
+    the one before it (exclusive) to itself, and the number of rows up to any value is right to
+    within `error`.
+    """
+
+    x: npt.NDArray[np.float32]  # increasing
+    count: Counts
+    n_missing: int = 0
+    error: int = 0
+
+    @classmethod
+    def of(cls, column: npt.NDArray[Any], count: Counts | None, most: int) -> "FeatureSketch":
+        """Sketch a column; NaN is missing."""
+        x = column.astype(np.float32) + np.float32(0)  # -0 is 0
+        present = ~np.isnan(x)
+        everyone = len(x) if count is None else int(count.sum())
+        x = x[present]
+        if count is None:
+            values, counts = np.unique(x, return_counts=True)
+        else:
+            values, inverse = np.unique(x, return_inverse=True)
+            counts = np.zeros(len(values), dtype=np.uint64)
+            np.add.at(counts, inverse, count[present])
+        counts = counts.astype(np.uint64)
+        return cls(values, counts, everyone - int(counts.sum()))._within(most)
+
+    @classmethod
+    def merged(cls, sketches: Sequence["FeatureSketch"], most: int) -> "FeatureSketch":
+        """Put sketches of parts together."""
+        x = np.concatenate([sketch.x for sketch in sketches])
+        order = np.argsort(x, kind="stable")
+        x = x[order]
+        count = np.concatenate([sketch.count for sketch in sketches])[order]
+        first = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]])) if len(x) else order
+        together = np.add.reduceat(count, first) if len(x) else count
+        return cls(
+            x[first],
+            together,
+            sum(sketch.n_missing for sketch in sketches),
+            sum(sketch.error for sketch in sketches),
+        )._within(most)
+
+    def _within(self, most: int) -> "FeatureSketch":
+        """Put neighbours together until at most `most` values are left."""
+        if len(self.x) <= most:
+            return self
+        upto = np.cumsum(self.count)
+        share = max(int(upto[-1]) // (most // 2), 1)
+        # A new group begins where the rows pass another multiple of the share.
+        group = (upto - 1) // np.uint64(share)
+        last = np.flatnonzero(np.concatenate([group[1:] != group[:-1], [True]]))
+        count = np.diff(np.concatenate([[np.uint64(0)], upto[last]]))
+        # What a group of several values holds may lie anywhere below its largest one.
+        several = np.diff(np.concatenate([[-1], last])) > 1
+        error = int(count[several].max(initial=0))
+        return FeatureSketch(
+            self.x[last], count.astype(np.uint64), self.n_missing, self.error + error
+        )
+
+
+@dataclass
+class Sketch:
+    """The values of all features of some rows."""
+
+    features: list[FeatureSketch]
+
+    @classmethod
+    def of(cls, X: FloatArray, count: Counts | None = None) -> "Sketch":
+        """Sketch rows; `count` says how often each of them counts."""
+        most = values_kept(X.shape[1])
+        return cls([FeatureSketch.of(X[:, f], count, most) for f in range(X.shape[1])])
+
+    @classmethod
+    def merged(cls, sketches: Sequence["Sketch"]) -> "Sketch":
+        """Put sketches of parts together, in the order given, two at a time: errors stay small."""
+        sketches = list(sketches)
+        most = values_kept(len(sketches[0].features))
+        while len(sketches) > 1:
+            pairs = [sketches[i : i + 2] for i in range(0, len(sketches), 2)]
+            sketches = [
+                cls(
+                    [
+                        FeatureSketch.merged(group, most)
+                        for group in zip(*(sketch.features for sketch in pair), strict=True)
+                    ]
+                )
+                for pair in pairs
+            ]
+        return sketches[0]
+
+    @property
+    def error(self) -> float:
+        """Largest error of the share of rows up to a value, over all features; 0 if exact."""
+        return max(
+            (feature.error / max(int(feature.count.sum()), 1) for feature in self.features),
+            default=0.0,
+        )
+
+    def cuts(self, reach: Reach, max_bins: int) -> "Cuts":
+        """Choose the edges of bins as a table of all rows does."""
+        edges, usual = [], []
+        for feature, limits in zip(self.features, reach.limits, strict=True):
+            chosen, code = _core.choose_edges(
+                feature.x,
+                feature.count,
+                feature.n_missing,
+                np.ascontiguousarray(limits[None, :]),
+                max_bins=max_bins,
+            )
+            edges.append(chosen)
+            usual.append(code)
+        return Cuts(edges, np.array(usual, dtype=np.uint8), max_bins)
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Rows in codes, and what else their values tell; see the core."""
+
+    n_rows: int
+    codes: npt.NDArray[np.uint8]
+    smallest: FloatArray
+    largest: FloatArray
+    missing: npt.NDArray[np.uint8]
+
+    def core(self) -> tuple[Any, ...]:
+        """The same for the kernels."""
+        return (self.n_rows, self.codes, self.smallest, self.largest, self.missing)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How values become codes: the edges of every feature."""
+
+    edges: list[npt.NDArray[np.float32]]
+    usual: npt.NDArray[np.uint8]
+    max_bins: int
+
+    def encode(self, X: npt.NDArray[Any], n_threads: int = 1) -> CodedRows:
+        """Put rows, float32 or float64 in C order, into bins."""
+        return CodedRows(
+            *_core.encode(X, self.edges, self.usual, max_bins=self.max_bins, n_threads=n_threads)
+        )
