@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hardwood import _core
+from hardwood import _core, _sums
 from hardwood._check import FloatArray
 from hardwood.ensemble import loss as losses
 from hardwood.ensemble.boosting import Model, Rounds, Sampling, Validation, Watch, boost
@@ -26,9 +26,11 @@ _N_JOINT_STEPS = 25  # of L-BFGS on all leaves
 class OneVsRest(Softmax):
     """Log loss of many classes whose margins are trained one against the rest."""
 
-    def base(self, y: Float32Array, weight: Weight) -> FloatArray:
+    def base(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
+    ) -> FloatArray:
         """Log odds of each class."""
-        count = np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs)
+        count = self.class_weights(y, weight, others)
         return self.base_of(np.log(count / (count.sum() - count)))
 
 

@@ -163,10 +163,15 @@ class Softmax(_CoreLoss):
     def base(
         self, y: Float32Array, weight: Weight, others: _sums.Others | None = None
     ) -> FloatArray:
-        one = np.ones(len(y)) if weight is None else weight
-        sums = [_sums.total(one[y == k], others) for k in range(self.n_outputs)]
-        logs = np.log(sums)
+        logs = np.log(self.class_weights(y, weight, others))
         return self.base_of(logs - logs.mean())
+
+    def class_weights(
+        self, y: Float32Array, weight: Weight, others: _sums.Others | None
+    ) -> FloatArray:
+        """The weight of each class, over all parts."""
+        weight = np.ones(len(y)) if weight is None else weight
+        return np.array([_sums.total(weight[y == k], others) for k in range(self.n_outputs)])
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
         own = margin[np.arange(len(y)), y.astype(np.intp)]

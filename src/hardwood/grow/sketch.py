@@ -44,12 +44,12 @@ class FeatureSketch:
         everyone = len(x) if count is None else int(count.sum())
         x = x[present]
         if count is None:
-            values, counts = np.unique(x, return_counts=True)
+            values, n_equal = np.unique(x, return_counts=True)
+            counts = n_equal.astype(np.uint64)
         else:
             values, inverse = np.unique(x, return_inverse=True)
             counts = np.zeros(len(values), dtype=np.uint64)
             np.add.at(counts, inverse, count[present])
-        counts = counts.astype(np.uint64)
         return cls(values, counts, everyone - int(counts.sum()))._within(most)
 
     @classmethod
