@@ -1,5 +1,6 @@
 """Sums that do not depend on the order of rows, nor on who holds them."""
 
+import itertools
 import math
 import threading
 
@@ -83,7 +84,7 @@ def test_draws_of_parts_are_those_of_the_whole_table(n):
     drawn = whole.random(n, dtype=np.float32)
     after = (whole.integers(n), whole.random(2))
     cuts = sorted({0, n // 3, n // 2, n - 1, n})
-    stretches = [(a, b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+    stretches = [(a, b - a) for a, b in itertools.pairwise(cuts)]
     held = [tuple(stretches[1:2] + stretches[:1]), (), tuple(stretches[2:])]
 
     def draw(mine, others):
