@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "hardwood/ensemble/exact_sum.hpp"
 #include "hardwood/parallel.hpp"
@@ -15,17 +17,15 @@ namespace hardwood::ensemble {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 12;  // rows handled together
+constexpr std::size_t kChunk = 512;      // of them, whose losses are taken together
 constexpr std::size_t kMostShares = 32;  // into which sums over rows are cut, for any n_threads
 
-/// The leaves that each row of a stretch can be pushed to.
+/// The rows of a block that can be pushed to each leaf.
 struct Reached {
-  std::vector<std::uint32_t> start;  // of each row in `leaf`, and the end
-  std::vector<std::uint32_t> leaf;   // numbers among the tree's leaves
-
-  std::span<const std::uint32_t> of(std::size_t i) const {
-    return {leaf.data() + start[i], leaf.data() + start[i + 1]};
-  }
+  std::vector<std::uint32_t> start;  // of each leaf in `row`, and the end
+  std::vector<std::uint16_t> row;    // places in the block
 };
+static_assert(kBlock <= 1 << 16);
 
 /// A node as routing reads it.
 struct Step {
@@ -188,68 +188,88 @@ class Output {
            codes_.lower(f),
            {static_cast<std::uint32_t>(tree.right[i]), static_cast<std::uint32_t>(tree.left[i])}});
     }
-    const Code missing = codes_.missing_code();
-    parallel_blocks(
-        codes_.n_rows(), kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
-          Reached& reached = reached_[begin / kBlock];
-          reached.start.resize(end - begin + 1);
-          reached.leaf.clear();
-          reached.leaf.reserve(2 * (end - begin));
-          std::vector<std::uint32_t> open;
-          for (std::size_t i = begin; i < end; ++i) {
-            find_reached(steps, i, missing, open, reached.leaf);
-            reached.start[i - begin + 1] = static_cast<std::uint32_t>(reached.leaf.size());
-          }
-        });
+    parallel_for(reached_.size(), n_threads_,
+                 [&](std::size_t b, int) { find_reached(steps, b, reached_[b]); });
   }
 
-  static void find_reached(const std::vector<Step>& steps, std::size_t row, Code missing,
-                           std::vector<std::uint32_t>& open, std::vector<std::uint32_t>& leaf) {
-    std::uint32_t at = 0;
-    while (true) {
+  /// Send the rows of a block down the tree together, into both children where they can be sent
+  /// there.
+  void find_reached(const std::vector<Step>& steps, std::size_t b, Reached& reached) const {
+    struct Open {
+      std::uint32_t step;
+      std::size_t begin, n;  // its rows in `rows`
+    };
+    const std::size_t first = b * kBlock, n_rows = std::min(kBlock, codes_.n_rows() - first);
+    const std::size_t from = first * Codes::kRowCodes;
+    const Code missing = codes_.missing_code();
+    std::vector<std::uint16_t> rows(n_rows);
+    std::iota(rows.begin(), rows.end(), std::uint16_t{0});
+    std::array<std::uint16_t, kBlock> left;
+    std::vector<Open> open{{0, 0, n_rows}};
+    reached.start.clear();
+    reached.row.clear();
+    while (!open.empty()) {
+      const auto [at, begin, n] = open.back();
+      open.pop_back();
       const Step& step = steps[at];
       if (!step.lower) {
-        leaf.push_back(step.child[0]);
-        if (open.empty()) return;
-        at = open.back();
-        open.pop_back();
+        // Leaves come in order; those that nobody reaches were passed over.
+        reached.start.resize(step.child[0] + 1, static_cast<std::uint32_t>(reached.row.size()));
+        reached.row.insert(reached.row.end(), rows.begin() + static_cast<std::ptrdiff_t>(begin),
+                           rows.begin() + static_cast<std::ptrdiff_t>(begin + n));
         continue;
       }
-      const Code* const code = static_cast<const Code*>(step.lower) + row * Codes::kRowCodes;
-      const Code lower = code[0], upper = code[Codes::kWidth];
-      bool left = step.candidate >= upper;
-      const bool both = !left && step.candidate >= lower;
-      if (step.has_missing && lower == missing) left = step.missing_left;
-      if (both) open.push_back(step.child[1]);
-      at = step.child[left];  // no branch: sides are random
+      const Code* const lower = static_cast<const Code*>(step.lower) + from;
+      std::uint16_t* const right = rows.data() + begin;  // in place
+      std::size_t n_left = 0, n_right = 0;
+      const auto part = [&](auto has_missing) {
+        for (std::size_t i = 0; i < n; ++i) {
+          const std::uint16_t row = right[i];
+          const Code* const code = lower + row * Codes::kRowCodes;
+          bool can_left = step.candidate >= code[0];
+          bool can_right = step.candidate < code[Codes::kWidth];
+          if (has_missing() && code[0] == missing) {
+            can_left = step.missing_left;
+            can_right = !can_left;
+          }
+          left[n_left] = row;  // no branch: sides are random
+          right[n_right] = row;
+          n_left += can_left;
+          n_right += can_right;
+        }
+      };
+      step.has_missing ? part(std::true_type{}) : part(std::false_type{});
+      // The left child is next: its rows lie last, over the parent's.
+      rows.resize(std::max(rows.size(), begin + n_right + n_left));
+      std::copy_n(left.data(), n_left, rows.data() + begin + n_right);
+      if (n_right > 0) open.push_back({step.child[0], begin, n_right});
+      if (n_left > 0) open.push_back({step.child[1], begin + n_right, n_left});
     }
+    reached.start.resize(leaves_.size() + 1, static_cast<std::uint32_t>(reached.row.size()));
   }
 
-  /// A row's worst reachable leaf and its margin there.
-  struct Worst {
-    std::uint32_t leaf;
-    float margin;
+  /// The leaves of a block's rows with the least and the largest value: leaves are entered in the
+  /// order of their values, and the last one stays.
+  struct EndLeaves {
+    std::array<std::uint32_t, kBlock> least, largest;
+
+    void find(const Reached& reached, std::span<const std::uint32_t> by_value) {
+      const auto enter = [&](std::uint32_t leaf, std::array<std::uint32_t, kBlock>& to) {
+        for (std::uint32_t e = reached.start[leaf]; e < reached.start[leaf + 1]; ++e) {
+          to[reached.row[e]] = leaf;
+        }
+      };
+      for (const std::uint32_t leaf : by_value) enter(leaf, largest);
+      for (std::size_t l = by_value.size(); l-- > 0;) enter(by_value[l], least);
+    }
   };
 
-  template <class Loss>
-  Worst worst(const Loss& loss, std::size_t row, std::span<const std::uint32_t> reached,
-              std::span<const float> value) const {
-    const float y = label(row);
-    if constexpr (Loss::kSided) {
-      const float sign = y > 0 ? 1.0f : -1.0f;
-      std::uint32_t worst_leaf = reached[0];
-      for (std::size_t e = 1; e < reached.size(); ++e) {
-        if (sign * value[reached[e]] < sign * value[worst_leaf]) worst_leaf = reached[e];
-      }
-      return {worst_leaf, (y > 0 ? low(row) : high(row)) + value[worst_leaf]};
-    }
-    std::uint32_t least = reached[0], largest = reached[0];
-    for (std::size_t e = 1; e < reached.size(); ++e) {
-      if (value[reached[e]] < value[least]) least = reached[e];
-      if (value[reached[e]] > value[largest]) largest = reached[e];
-    }
-    const float at_low = low(row) + value[least], at_high = high(row) + value[largest];
-    return low_is_worse(loss, y, at_low, at_high) ? Worst{least, at_low} : Worst{largest, at_high};
+  /// Leaves in the order of their values.
+  static std::vector<std::uint32_t> sorted(std::span<const float> value) {
+    std::vector<std::uint32_t> by_value(value.size());
+    std::iota(by_value.begin(), by_value.end(), std::uint32_t{0});
+    std::ranges::stable_sort(by_value, {}, [&](std::uint32_t leaf) { return value[leaf]; });
+    return by_value;
   }
 
   /// Newton steps on all leaves, each row in its worst one; the best values on the way are kept.
@@ -281,11 +301,18 @@ class Output {
     double g = 0, h = 0;
   };
 
+  /// A row's worst reachable leaf and its margin there.
+  struct Worst {
+    std::uint32_t leaf;
+    float margin;
+  };
+
   /// The objective with these values; derivatives by them, or what their rows lack, are kept.
   template <class Loss>
   double look(const Loss& loss, std::span<const float> value) {
     const std::size_t n_blocks = reached_.size(), n_leaves = leaves_.size();
     const std::size_t n_shares = std::min(kMostShares, n_blocks);
+    const std::vector<std::uint32_t> by_value = sorted(value);
     std::vector<double> losses(n_shares);
     std::vector<std::vector<LeafSums>> sums(n_shares, std::vector<LeafSums>(n_leaves));
     worst_leaf_.resize(std::is_same_v<Loss, Quantile> ? codes_.n_rows() : 0);
@@ -294,7 +321,11 @@ class Output {
       const auto scratch = std::make_unique<Scratch>();
       for (std::size_t b = n_blocks * share / n_shares; b < n_blocks * (share + 1) / n_shares;
            ++b) {
-        total += look_at(loss, value, b, sums[share], *scratch);
+        scratch->leaves.find(reached_[b], by_value);
+        const std::size_t end = std::min((b + 1) * kBlock, codes_.n_rows());
+        for (std::size_t i = b * kBlock; i < end; i += kChunk) {
+          total += look_at(loss, value, i, std::min(i + kChunk, end), sums[share], *scratch);
+        }
       }
       losses[share] = total;
     });
@@ -311,26 +342,28 @@ class Output {
     return objective;
   }
 
-  /// Memory for the rows of a block.
+  /// Memory for the rows of a block, and of a chunk of it.
   struct Scratch {
-    std::array<std::uint32_t, kBlock> row, leaf;
-    std::array<float, kBlock> y, margin, gradient, hessian;
-    std::array<double, kBlock> loss;
+    EndLeaves leaves;
+    std::array<std::uint32_t, kChunk> leaf;
+    std::array<float, kChunk> y, margin, gradient, hessian;
+    std::array<double, kChunk> loss;
   };
 
+  /// Rows [begin, end), in their worst leaves.
   template <class Loss>
-  double look_at(const Loss& loss, std::span<const float> value, std::size_t b,
+  double look_at(const Loss& loss, std::span<const float> value, std::size_t begin, std::size_t end,
                  std::vector<LeafSums>& sums, Scratch& at) {
-    const std::size_t begin = b * kBlock, end = std::min(begin + kBlock, codes_.n_rows());
-    std::size_t n = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      if (!trains(i)) continue;
-      const Worst found = worst(loss, i, reached_[b].of(i - begin), value);
-      at.row[n] = static_cast<std::uint32_t>(i);
-      at.leaf[n] = found.leaf;
-      at.y[n] = label(i);
-      at.margin[n++] = found.margin;
-      if constexpr (std::is_same_v<Loss, Quantile>) worst_leaf_[i] = found;
+      const std::size_t k = i - begin;
+      const std::uint32_t least = at.leaves.least[i % kBlock];
+      const std::uint32_t largest = at.leaves.largest[i % kBlock];
+      const float y = label(i), at_low = low(i) + value[least], at_high = high(i) + value[largest];
+      const bool down = low_is_worse(loss, y, at_low, at_high);
+      at.y[k] = y;
+      at.leaf[k] = down ? least : largest;
+      at.margin[k] = down ? at_low : at_high;
+      if constexpr (std::is_same_v<Loss, Quantile>) worst_leaf_[i] = {at.leaf[k], at.margin[k]};
     }
     const Looks looks{at.y.data(), at.margin.data(), at.loss.data(), at.gradient.data(),
                       at.hessian.data()};
@@ -338,14 +371,20 @@ class Output {
 #if HARDWOOD_X86
     if (has_avx2()) look = look_avx2<Loss>;
 #endif
-    look(loss, n, looks);
+    look(loss, end - begin, looks);
     double total = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const double w = weight(at.row[k]);
+    const auto add = [&](std::size_t k, double w) {
       LeafSums& sum = sums[at.leaf[k]];
       total += loss_sum_.term(w, at.loss[k]);
       sum.g += g_sum_.term(w, double{at.gradient[k]});
       sum.h += h_sum_.term(w, double{at.hessian[k]});
+    };
+    if (round_.weight.empty() && round_.sampled.empty()) {
+      for (std::size_t k = 0; k < end - begin; ++k) add(k, 1);
+    } else {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (trains(i)) add(i - begin, weight(i));
+      }
     }
     return total;
   }
@@ -386,17 +425,13 @@ class Output {
     for (const Leaf& leaf : leaves_) {
       value.push_back(tree.value[static_cast<std::size_t>(leaf.node)]);
     }
+    const std::vector<std::uint32_t> by_value = sorted(value);
     parallel_for(reached_.size(), n_threads_, [&](std::size_t b, int) {
-      const std::size_t begin = b * kBlock, end = std::min(begin + kBlock, codes_.n_rows());
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::span<const std::uint32_t> reached = reached_[b].of(i - begin);
-        float least = value[reached[0]], largest = least;
-        for (const std::uint32_t leaf : reached.subspan(1)) {
-          least = std::min(least, value[leaf]);
-          largest = std::max(largest, value[leaf]);
-        }
-        round_.low(i, column_) += least;
-        round_.high(i, column_) += largest;
+      EndLeaves leaves;
+      leaves.find(reached_[b], by_value);
+      for (std::size_t i = b * kBlock; i < std::min((b + 1) * kBlock, codes_.n_rows()); ++i) {
+        round_.low(i, column_) += value[leaves.least[i % kBlock]];
+        round_.high(i, column_) += value[leaves.largest[i % kBlock]];
       }
     });
   }

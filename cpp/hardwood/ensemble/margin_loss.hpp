@@ -49,6 +49,15 @@ struct Logistic {
     const float product = probability * (1.0f - probability);
     return {probability - y, product > 1e-16f ? product : 1e-16f};
   }
+  /// Both, with one exponential.
+  [[gnu::always_inline]] Slope slope(float y, float margin, double& loss) const {
+    const float away = std::abs(margin), e = exponential(-away), rest = 1.0f + e;
+    const float likely = 1.0f / rest, unlikely = e * likely;
+    const bool wrong = (margin > 0) != (y > 0);  // at 0 both sides are the same
+    loss = double{(wrong ? away : 0.0f) + logarithm(rest)};
+    const float miss = wrong ? likely : unlikely, product = likely * unlikely;
+    return {y > 0 ? -miss : miss, product > 1e-16f ? product : 1e-16f};
+  }
 };
 
 struct Squared {
@@ -110,8 +119,13 @@ template <class Loss>
   float* __restrict gradient = rows.gradient;
   float* __restrict hessian = rows.hessian;
   for (std::size_t i = 0; i < n; ++i) {
-    const Slope slope = of.slope(y[i], margin[i]);
-    loss[i] = of.loss(y[i], margin[i]);
+    Slope slope;
+    if constexpr (Loss::kSided) {
+      slope = of.slope(y[i], margin[i], loss[i]);
+    } else {
+      slope = of.slope(y[i], margin[i]);
+      loss[i] = of.loss(y[i], margin[i]);
+    }
     gradient[i] = slope.gradient;
     hessian[i] = slope.hessian;
   }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "hardwood/grow/driver.hpp"
@@ -52,6 +53,7 @@ template <class Stat>
 struct Memory {
   Pool<typename Stat::Row> rows;
   Pool<typename Stat::Cell> cells;
+  Pool<std::uint8_t> sides;
 };
 
 struct Split {
@@ -193,12 +195,12 @@ class Grower {
   }
   static Wide::Row twice(Wide::Row row) { return {row.row, 2 * row.g, 2 * row.h}; }
 
-  /// The row as it counts where another node owns it.
+  /// The row as it counts where another node owns it: by half, but only once.
   static Row shared(Row row) {
-    if (row.row & kShared) return row;
+    const int halves = row.row & kShared ? 0 : 1;
     row.row |= kShared;
-    row.g = static_cast<decltype(row.g)>(row.g / 2);
-    row.h = static_cast<decltype(row.h)>(row.h / 2);
+    row.g = static_cast<decltype(row.g)>(row.g >> halves);  // exact, see twice
+    row.h = static_cast<decltype(row.h)>(row.h >> halves);
     return row;
   }
 
@@ -256,34 +258,44 @@ class Grower {
     std::size_t to_left = 0, to_right = 0, to_both = 0;  // where its rows go
   };
 
-  /// Call `place(row, can go left, can go right)` for every row of a stretch; missing values are
-  /// counted.
+  /// Where a row can go at a split.
+  enum : std::uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
+
+  /// Call `place(i, side)` for every row of a stretch; missing values are counted.
   template <class Place>
-  void route(const Rows& rows, const Split& split, Stretch& stretch, Place&& place) const {
+  void find_sides(const Rows& rows, const Split& split, Stretch& stretch, Place&& place) const {
     const auto f = static_cast<std::size_t>(split.feature);
     const Code* const lower = codes_.lower(f);
-    const bool has_missing = codes_.has_missing(f);
     const Code missing = codes_.missing_code();
     const Row* const data = rows.data.data();
-    std::size_t n_missing = 0;
-    for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
-      if (i + kAhead < stretch.end) {
-        __builtin_prefetch(lower + (data[i + kAhead].row & ~kShared) * kRowCodes);
+    const std::uint32_t candidate = split.candidate;
+    const auto code_of = [=](std::size_t i) {
+      return lower + std::size_t{data[i].row & ~kShared} * kRowCodes;
+    };
+    const auto find = [&](auto has_missing) {
+      const auto put = [&](std::size_t i) {
+        const Code* const code = code_of(i);
+        auto side = static_cast<std::uint8_t>(kLeft * (candidate >= code[0]) |
+                                              kRight * (candidate < code[kWidth]));
+        if (has_missing() && code[0] == missing) {
+          ++stretch.n_missing;
+          side = split.missing_left ? kLeft : kRight;
+        }
+        place(i, side);
+      };
+      const std::size_t n_ahead = std::max(stretch.begin + kAhead, stretch.end) - kAhead;
+      for (std::size_t i = stretch.begin; i < n_ahead; ++i) {
+        __builtin_prefetch(code_of(i + kAhead));
+        put(i);
       }
-      const Row row = data[i];
-      const Code* const code = lower + (row.row & ~kShared) * kRowCodes;
-      bool left = split.candidate >= code[0], right = split.candidate < code[kWidth];
-      if (has_missing && code[0] == missing) {
-        ++n_missing;
-        left = split.missing_left;
-        right = !left;
-      }
-      place(row, left, right);
-    }
-    stretch.n_missing = n_missing;
+      for (std::size_t i = n_ahead; i < stretch.end; ++i) put(i);
+    };
+    codes_.has_missing(f) ? find(std::true_type{}) : find(std::false_type{});
   }
 
-  std::vector<Stretch> count(const Rows& rows, const Split& split, int n_threads) const {
+  /// Find the sides of all rows, and what they add up to.
+  std::vector<Stretch> count(const Rows& rows, const Split& split, std::uint8_t* sides,
+                             int n_threads) const {
     std::vector<Stretch> stretches;
     const auto cut = [&](std::size_t begin, std::size_t end, bool down) {
       for (; begin < end; begin += std::min(kBlock, end - begin)) {
@@ -294,24 +306,32 @@ class Grower {
     cut(rows.n_down, rows.n, false);
     parallel_for(stretches.size(), n_threads, [&](std::size_t s, int) {
       Stretch& stretch = stretches[s];
-      const bool left_owns = stretch.down == split.left_is_lower;
-      Cell sums[2] = {Cell{}, Cell{}};  // right, left
+      // Without a branch, as sides are random to a predictor.
+      Cell all{}, left{}, both{}, half{};
       std::size_t n_left = 0, n_both = 0;
-      route(rows, split, stretch, [&](const Row& row, bool left, bool right) {
-        n_left += left;
-        sums[left] += row.cell();
-        if (!(left && right)) return;
-        // It counts on the left already; the child that does not own it gets half of it.
-        ++n_both;
-        const Cell half = shared(row).cell();
-        if (!left_owns) {
-          sums[1] -= row.cell();
-          sums[1] += half;
-        }
-        sums[0] += left_owns ? half : row.cell();
+      find_sides(rows, split, stretch, [&](std::size_t i, std::uint8_t side) {
+        const Row row = rows.data[i];
+        const bool is_left = side & kLeft, is_both = side == kBoth;
+        sides[i] = side;
+        n_left += is_left;
+        n_both += is_both;
+        all += row.cell();
+        left += where(is_left, row.cell());
+        both += where(is_both, row.cell());
+        half += where(is_both, shared(row).cell());
       });
-      stretch.left = Stat::sum(sums[1]);
-      stretch.right = Stat::sum(sums[0]);
+      // A row in both counts on the left so far; the child that does not own it gets half of it.
+      Cell right = all;
+      right -= left;
+      if (stretch.down == split.left_is_lower) {
+        right += half;
+      } else {
+        right += both;
+        left -= both;
+        left += half;
+      }
+      stretch.left = Stat::sum(left);
+      stretch.right = Stat::sum(right);
       stretch.n_left = n_left;
       stretch.n_right = stretch.end - stretch.begin - n_left + n_both;
       stretch.n_both = n_both;
@@ -326,7 +346,7 @@ class Grower {
   };
 
   Parted part(const Rows& rows, const Split& split, std::vector<Stretch>& stretches,
-              bool wants_both, int n_threads) {
+              const std::uint8_t* sides, bool wants_both, int n_threads) {
     Parted to;
     for (Stretch& stretch : stretches) {
       stretch.to_left = std::exchange(to.left.n, to.left.n + stretch.n_left);
@@ -341,31 +361,41 @@ class Grower {
     to.right.data = memory_.rows.take(to.right.n);
     if (wants_both) to.both.data = memory_.rows.take(to.both.n);
     parallel_for(stretches.size(), n_threads, [&](std::size_t s, int) {
-      Stretch& stretch = stretches[s];
+      const Stretch& stretch = stretches[s];
       const bool left_owns = stretch.down == split.left_is_lower;
-      Row* left_row = to.left.data.data() + stretch.to_left;
-      Row* right_row = to.right.data.data() + stretch.to_right;
-      Row* const left_end = left_row + stretch.n_left;
-      Row* const right_end = right_row + stretch.n_right;
-      Row* both_row = wants_both ? to.both.data.data() + stretch.to_both : nullptr;
-      route(rows, split, stretch, [&](const Row& row, bool left, bool right) {
-        if (left && right) {
-          const Row half = shared(row);
-          *left_row++ = left_owns ? row : half;
-          *right_row++ = left_owns ? half : row;
-          if (both_row) *both_row++ = half;
-          return;
-        }
-        // Without a branch, as sides are random to a predictor, but not into the next stretch.
-        Row spare;
-        *(left_row < left_end ? left_row : &spare) = row;
-        *(right_row < right_end ? right_row : &spare) = row;
-        left_row += left;
-        right_row += right;
-      });
+      Target left(to.left, stretch.to_left, stretch.n_left);
+      Target right(to.right, stretch.to_right, stretch.n_right);
+      Target& owner = left_owns ? left : right;
+      Target& other = left_owns ? right : left;
+      const std::uint8_t owner_side = left_owns ? kLeft : kRight;
+      Target both(to.both, stretch.to_both, wants_both ? stretch.n_both : 0);
+      for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
+        const Row row = rows.data[i];
+        const bool is_both = sides[i] == kBoth;
+        const Row half = is_both ? shared(row) : row;
+        owner.put(row, sides[i] & owner_side);
+        other.put(half, sides[i] & (kBoth - owner_side));
+        both.put(half, is_both);
+      }
     });
     return to;
   }
+
+  /// Where a stretch puts the rows of a child: without a branch, but not into the next stretch.
+  class Target {
+   public:
+    Target(Rows& rows, std::size_t begin, std::size_t n)
+        : next_(n ? rows.data.data() + begin : &spare_), end_(next_ + n) {}
+    void put(const Row& row, bool is) {
+      *(next_ < end_ ? next_ : &spare_) = row;
+      next_ += is && next_ < end_;
+    }
+
+   private:
+    Row* next_;
+    Row* end_;
+    Row spare_;
+  };
 
   // Histograms: for each feature of a block, sums by code when the left value is the lower one,
   // then sums when it is the higher one.
@@ -471,7 +501,8 @@ class Grower {
   /// parent.
   void expand(Open parent, int n_threads, std::vector<Open>& open) {
     Node node = node_at(parent.node);
-    std::vector<Stretch> stretches = count(parent.rows, node.split, n_threads);
+    Buffer<std::uint8_t> sides = memory_.sides.take(parent.rows.n);
+    std::vector<Stretch> stretches = count(parent.rows, node.split, sides.data(), n_threads);
     Node left, right;
     std::size_t n_both = 0, n_missing = 0;
     for (const Stretch& stretch : stretches) {
@@ -495,7 +526,7 @@ class Grower {
       Node& large = left_is_small ? right : left;
       const std::size_t cost = n_both + (may_split(small) ? 0 : small.n_rows);
       const bool derives = may_split(large) && cost < large.n_rows;
-      Parted rows = part(parent.rows, node.split, stretches, derives, n_threads);
+      Parted rows = part(parent.rows, node.split, stretches, sides.data(), derives, n_threads);
       memory_.rows.give_back(std::move(parent.rows.data));
       left_open.rows = std::move(rows.left);
       right_open.rows = std::move(rows.right);
@@ -508,6 +539,7 @@ class Grower {
     } else {
       close(std::move(parent));
     }
+    memory_.sides.give_back(std::move(sides));
     left_open.node = add_children(parent.node, node, left, right);
     right_open.node = left_open.node + 1;
     const auto keep = [&](const Node& child, Open child_open) {

@@ -88,6 +88,13 @@ struct Wide {
   static GridSum sum(const Cell& cell) { return cell; }
 };
 
+/// The cell, or nothing; without a branch, which would be hard to foresee.
+inline Packed::Cell where(bool is, Packed::Cell cell) { return cell & -Packed::Cell{is}; }
+inline Wide::Cell where(bool is, const Wide::Cell& cell) {
+  const std::int64_t mask = -std::int64_t{is};
+  return {cell.g & mask, cell.h & mask, cell.n & mask};
+}
+
 /// One output of a table of gradients: row i is data[i * stride].
 struct GradientColumn {
   const float* g;

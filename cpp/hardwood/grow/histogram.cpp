@@ -102,13 +102,6 @@ Add<Stat> choose(const Pass& pass) {
 template <class Stat>
 constexpr bool kPassesOver = !Stat::kClasses;
 
-/// The cell, or nothing; without a branch, which would be hard to foresee.
-Packed::Cell where(bool is, Packed::Cell cell) { return cell & -Packed::Cell{is}; }
-Wide::Cell where(bool is, const Wide::Cell& cell) {
-  const std::int64_t mask = -std::int64_t{is};
-  return {cell.g & mask, cell.h & mask, cell.n & mask};
-}
-
 /// The busy ones of some rows, and the sums of the others, which all have the same codes.
 template <class Stat>
 struct Gathered {
