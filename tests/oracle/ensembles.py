@@ -29,6 +29,12 @@ class Moves:
     high: float
     unit: float  # the largest eps of a feature that can move: what a step is counted relative to
 
+    @property
+    def told_in(self) -> float:
+        """What distances are told in: the threat itself, where its sizes differ."""
+        sizes = {*self.down[self.down > 0], *self.up[self.up > 0]}
+        return self.unit if self.threat.norm != 0 and len(sizes) > 1 else 1.0
+
 
 @st.composite
 def cases(draw: st.DrawFn, max_trees: int = 7, max_rows: int = 3) -> Case:

@@ -96,6 +96,11 @@ class Ball:
             step = np.where(step > 0, step / share, 0.0)
         return {"inf": max, 1: math.fsum, 2: lambda steps: math.hypot(*steps)}[self.norm](step)
 
+    def told_in(self):
+        """What distances are told in: the threat itself, where its sizes differ."""
+        sizes = {*self.down[self.down > 0], *self.up[self.up > 0]}
+        return self.eps if self.norm != 0 and len(sizes) > 1 else 1.0
+
     def radius(self):
         if not self.limited:
             return np.inf

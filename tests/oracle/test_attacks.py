@@ -61,8 +61,8 @@ def test_no_attack_beats_the_truth(case, norm):
 @given(cases(), st.sampled_from(NORMS), st.data())
 def test_every_attack_keeps_to_the_threat(case, norm, data):
     moved = data.draw(moves(case.trees.n_features, norm))
-    truth = [distance(case, i, moved, norm) for i in range(len(case.X))]
-    eps = moved.threat.eps if norm == 0 else moved.unit
+    truth = [distance(case, i, moved, norm) / moved.told_in for i in range(len(case.X))]
+    eps = moved.threat.eps if norm == 0 else moved.unit / moved.told_in
     low, high = moved.threat.ball(case.X)
     for method in methods(case, norm):
         result = attack(case, method, norm, threat=moved.threat)

@@ -38,7 +38,8 @@ def test_the_curve_is_certify_at_every_eps(norm, data, max_trees):
         case, moved = wide(case, moved)
     # Powers of two of the threat's own eps: proportions are kept to the bit.
     eps = [0, 0.5, 1, 2, 3] if norm == 0 else [moved.unit * s for s in (0, 0.25, 0.5, 1, 2)]
-    curve = hw.certified_accuracy(case.trees, case.X, case.y, eps, threat=moved.threat)
+    told = [size / moved.told_in for size in eps]
+    curve = hw.certified_accuracy(case.trees, case.X, case.y, told, threat=moved.threat)
     truth = np.array([distance(case, i, moved, norm) for i in range(len(case.X))])
     for k, size in enumerate(eps):
         # Fixed features may have had the largest eps.

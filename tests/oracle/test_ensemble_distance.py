@@ -40,7 +40,7 @@ def test_threats_limit_and_scale_the_maximum_norm(case, data):
     low, high = moved.threat.ball(case.X)
     for i in range(len(case.X)):
         truth = distance(case, i, moved, "inf")
-        assert result.lower[i] == result.upper[i] == truth
+        assert result.lower[i] == result.upper[i] == truth / moved.told_in
         # Only the last bit of the division by a scale can tell the ball and the distance apart.
         if abs(truth - moved.unit) > 1e-12:
             assert (certificate.status[i] == "broken") == (truth <= moved.unit)
@@ -98,7 +98,7 @@ def test_other_norms_are_the_truth(case, norm, data):
     for i in range(len(case.X)):
         truth = distance(case, i, moved, norm)
         assert result.status[i] == "exact"
-        assert result.upper[i] == pytest.approx(truth, rel=SUM_ROUNDING)
+        assert result.upper[i] == pytest.approx(truth / moved.told_in, rel=SUM_ROUNDING)
         if abs(truth - budget) > SUM_ROUNDING or norm == 0:
             assert (certificate.status[i] == "broken") == (truth <= budget)
         if np.isfinite(truth):

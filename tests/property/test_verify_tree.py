@@ -61,8 +61,9 @@ def test_distance_is_the_nearest_box_of_another_label(norm, data):
         np.testing.assert_array_equal(found.lower, found.upper)
         for i, x in enumerate(X):
             truth = nearest_by_boxes(model, x, y[i], ball)
-            assert close(found.upper[i], truth)
-            assert_example(model, x, y[i], ball, found.X_adv[i], found.upper[i])
+            assert close(found.upper[i], truth / ball.told_in())
+            length = found.upper[i] * ball.told_in()
+            assert_example(model, x, y[i], ball, found.X_adv[i], length)
         wrong = label_of(model, X) != y
         np.testing.assert_array_equal(found.status, np.where(wrong, "misclassified", "exact"))
         np.testing.assert_array_equal(found.upper[wrong], 0)
@@ -112,7 +113,8 @@ def test_distance_is_the_nearest_of_all_points_that_matter(norm, data):
     ball = ball_of(threat, model.n_features, limited=False)
     found = hw.minimal_distance(model, X[:1], y[:1], norm=norm, threat=threat)
     # Values outside of what a row may hold are no points of the ball.
-    assert close(found.upper[0], nearest_by_points(model, X[0], y[0], ball))
+    truth = nearest_by_points(model, X[0], y[0], ball)
+    assert close(found.upper[0], truth / ball.told_in())
 
 
 @settings(deadline=None, max_examples=100)

@@ -70,7 +70,8 @@ def find_adversarial(
         How a change is measured.
     threat : Threat or None, default=None
         What the adversary may do: directions, valid range, fixed features, and how far: only
-        examples within its ``eps`` count. Its norm must be `norm`. None: anything, any distance.
+        examples within its ``eps`` count. Its norm must be `norm`. Where its sizes differ between
+        features, distances are multiples of the threat. None: anything, any distance.
     settings : ChengSettings or None, default=None
         For "cheng"; None means the defaults.
     X_train, y_train : array-like or None, default=None
@@ -156,12 +157,13 @@ def find_adversarial(
         norm=norm,
         feature_names=names,
     )
+    told_in = ball.unit if ball.multiples else 1.0
     result.X_adv[right] = X_adv
-    result.distance[right] = distance
+    result.distance[right] = distance / told_in
     result.success[right] = np.isfinite(distance)
     result.status[result.success] = "fooled"
     if attempt.lower is not None:
-        result.lower[right] = attempt.lower
+        result.lower[right] = attempt.lower / told_in
     return result
 
 

@@ -275,7 +275,7 @@ class Threat:
             Column names, needed where the threat names features.
         categories : mapping or None, default=None
             The features that hold categories, with the names of the codes 0, 1, ... or a mapping
-            from code to name; None: the model does not tell them apart.
+            from code to name; None: the model does not look at the feature, whatever it holds.
         integer : iterable of int, default=()
             The integer columns of the table, for threats that do not name their own.
 
@@ -301,7 +301,8 @@ class Threat:
         blank[positions("blank", self.blank)] = True
         whole = np.zeros(n_features, dtype=bool)
         whole[list(integer) if self.integer is None else positions("integer", self.integer)] = True
-        whole[list(categories)] = False
+        named_codes = [feature for feature, known in categories.items() if known is not None]
+        whole[named_codes] = False
         counted = self.norm == 0 and is_number(self.eps)
         every = [self.eps] * n_features if is_step(self.eps) else self.eps
         listed = _per_feature("eps", [0.0] * n_features if counted else every, n_features, names)
@@ -317,7 +318,7 @@ class Threat:
         if counted:
             steps[:] = np.inf if self.eps >= 1 else 0.0
             steps[fixed] = 0.0
-        for feature in categories:  # numbers say nothing about categories
+        for feature in named_codes:  # numbers say nothing about categories
             steps[feature] = share[feature] = 0.0
         return self._spelled(steps, share, low, high, whole, blank, changes, groups)
 
@@ -395,7 +396,7 @@ class Threat:
                 if known is not None:
                     codes = known if isinstance(known, Mapping) else dict(enumerate(known))
                     changes[feature] = _codes(step, codes, column)
-            elif feature in categories and not is_step(self.eps):
+            elif categories.get(feature) is not None and not is_step(self.eps):
                 if isinstance(step, Relative) or any(pair(step)):
                     raise ValueError(
                         f"The threat moves column {column!r} by {step!r}, but to this model it "

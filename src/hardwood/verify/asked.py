@@ -14,7 +14,7 @@ from hardwood._check import FloatArray
 from hardwood.model.trees import Trees
 from hardwood.threat.reach import Group, Reach
 from hardwood.verify.effort import Found
-from hardwood.verify.problem import Problem
+from hardwood.verify.problem import Problem, label_position
 
 Ask = Callable[[Problem, Reach], Found]
 
@@ -22,7 +22,7 @@ Ask = Callable[[Problem, Reach], Found]
 def asked(problem: Problem, reach: Reach, ask: Ask) -> Found:
     """Let a search answer for the rows that attack; lengths are those of `reach`'s own unit."""
     attacks = attackers(problem, reach)
-    folded, folded_reach = fold(problem, reach)
+    folded, folded_reach = fold(problem, replace(reach, only=None))
     some = np.flatnonzero(attacks)
     if len(some) == len(attacks):
         found = ask(folded, folded_reach)
@@ -38,19 +38,19 @@ def asked(problem: Problem, reach: Reach, ask: Ask) -> Found:
     return found
 
 
+def in_multiples(found: Found, reach: Reach) -> Found:
+    """Distances as multiples of the threat, where its sizes differ between features."""
+    if not reach.multiples:
+        return found
+    return replace(found, lower=found.lower / reach.unit, upper=found.upper / reach.unit)
+
+
 def attackers(problem: Problem, reach: Reach) -> npt.NDArray[np.bool_]:
     """Which rows attack: those of the class that the threat names, or all."""
     if reach.only is None:
         return np.ones(len(problem.X), dtype=bool)
-    classes = problem.trees.classes
-    known = list(range(problem.trees.n_classes)) if classes is None else classes.tolist()
-    if reach.only not in known:
-        shown = ", ".join(repr(label) for label in known[:8])
-        raise ValueError(
-            f"The threat says only={reach.only!r}, but the classes are {shown}"
-            f"{', ...' if len(known) > 8 else ''}."
-        )
-    return np.asarray(problem.y == known.index(reach.only), dtype=bool)
+    only = label_position(problem.trees, reach.only, "only")
+    return np.asarray(problem.y == only, dtype=bool)
 
 
 def _nobody(problem: Problem) -> Found:

@@ -71,8 +71,9 @@ def certified_accuracy(
     eps : array-like of shape (n_eps,)
         Sizes of the perturbation, finite and >= 0; with norm 0, numbers of features.
     threat : Threat or None, default=None
-        Norm, directions, valid range and fixed features; where its eps differs between features,
-        they keep their proportions and the largest becomes each of `eps`. None is the maximum norm.
+        Norm, directions, valid range, fixed features. Where its eps differs between features, or
+        categories can change, `eps` are multiples of the threat: 1 is the threat itself. None is
+        the maximum norm.
     time_limit : float or None, default=None
         Seconds for each decision; a row that is stopped is ``"unknown"`` at that eps.
     total_time_limit : float or None, default=None
@@ -146,7 +147,8 @@ class _Bisection:
     ) -> None:
         self.problem = problem
         self.norm = threat.norm
-        self.reaches = [reach.at(float(eps), threat.norm) for eps in grid]
+        unit = reach.unit if reach.multiples else 1.0
+        self.reaches = [reach.at(float(eps) * unit, threat.norm) for eps in grid]
         self.effort = effort
         self.status = np.full((len(grid), len(problem.X)), "", dtype="<U9")
 

@@ -4,12 +4,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hardwood.threat import Norm, Threat, as_threat, check_norm
+from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
 from hardwood.verify import ensemble, milp, tree
-from hardwood.verify.asked import asked
-from hardwood.verify.effort import Effort, Progress, warn_undecided
+from hardwood.verify.asked import asked, in_multiples
+from hardwood.verify.effort import Effort, Found, Progress, warn_undecided
 from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import DistanceResult
+from hardwood.verify.towards import towards
 
 
 def minimal_distance(
@@ -18,6 +19,7 @@ def minimal_distance(
     y: Any = None,
     *,
     norm: Any = "inf",
+    target: Any = None,
     threat: Threat | None = None,
     method: Literal["search", "milp"] = "search",
     change: float | None = None,
@@ -39,10 +41,15 @@ def minimal_distance(
         that the output is measured from, by default the model's own prediction for the row.
     norm : {"inf", 1, 2, 0}, default="inf"
         How a change is measured.
+    target : label or None, default=None
+        The label to reach: the smallest change to this one ("what would have to change for this
+        loan to be approved"). Then `y` is not needed; it only says which rows attack where the
+        threat says ``only``. Rows that have this label already are at distance 0.
     threat : Threat or None, default=None
         What the adversary may do: directions, valid range, fixed features. The size of its ``eps``
-        does not limit the search, but where ``eps`` differs between features, a step is measured
-        relative to it: with half of the largest eps it counts twice. Its norm must be `norm`.
+        does not limit the search. Where it differs between features, or categories can change,
+        distances are multiples of the threat: 1 is the threat itself, at 2 every step may be twice
+        as large. Its norm must be `norm`.
     method : {"search", "milp"}, default="search"
         "search" is exact and fast in all norms. "milp" asks HiGHS (`scipy.optimize.milp`) the same
         question: slow, exact up to the solver's tolerances of about 1e-6, and independent of us.
@@ -115,17 +122,35 @@ def minimal_distance(
         )
     if change is not None:
         return _distance_to_change(model, X, y, change, norm, threat, method, n_jobs, effort)
-    if y is None:
-        raise ValueError("y is missing; pass the true labels or, for a regression model, change.")
-    problem = Problem.of(model, X, y, n_jobs)
+    if y is None and target is None:
+        raise ValueError(
+            "y is missing; pass the true labels, or target, or for a regression model change."
+        )
+    problem = Problem.of(model, X, y, n_jobs, target)
     reach = problem.reach(threat).without_radius(norm)
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
     ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.nearest
     if method == "milp":
         ask = milp.nearest
-    found = asked(problem, reach, lambda one, ball: ask(one, norm, ball, effort))
+
+    def search(one: Problem, ball: Reach) -> Found:
+        return ask(one, norm, ball, effort)
+
+    def solver(one: Problem, ball: Reach) -> Found:
+        return milp.nearest(one, norm, ball, effort)
+
+    if target is None:
+        found = asked(problem, reach, search)
+    elif method == "milp":
+        found = asked(problem, reach, solver)
+    else:
+        found = asked(problem, reach, lambda one, ball: towards(one, ball, search, solver))
+    found = in_multiples(found, reach)
     wrong = problem.misclassified() & np.isfinite(found.upper)
+    if target is not None:
+        found.reason[wrong] = "has this label already"
+        wrong[:] = False
     exact = np.where(found.lower == found.upper, "exact", "unknown")
     status = np.where(wrong, "misclassified", exact)
     warn_undecided(status, effort)
@@ -172,6 +197,7 @@ def _distance_to_change(
     reach = threat.reach(trees.n_features, trees.feature_names)
     reach = reach.measured().only_numbers("change").without_radius(norm)
     found = ensemble.leaving(outputs, *outputs.margins_between(low, high), norm, reach, effort)
+    found = in_multiples(found, reach)
     off = (output < low) | (output > high)
     status = np.where(
         off, "misclassified", np.where(found.lower == found.upper, "exact", "unknown")

@@ -89,8 +89,10 @@ class Effort:
 
         return told
 
-    def ask(self, problem: Problem, part: Callable[[Problem, Tell], Found]) -> Found:
-        """Ask about rows of the same categories at a time; what is over is left open."""
+    def ask(
+        self, problem: Problem, part: Callable[[Problem, Tell], Found], by_category: bool = True
+    ) -> Found:
+        """Ask, about rows of the same categories at a time if need be; what is over stays open."""
         n_done = n_open = 0
 
         def answer(one: Problem) -> tuple[npt.NDArray[Any], ...]:
@@ -110,7 +112,8 @@ class Effort:
             nothing = np.full(n, np.inf), np.full(one.X.shape, np.nan), np.zeros(n)
             return *nothing, np.full(n, self.why, dtype="<U50"), np.zeros(n)
 
-        upper, X_adv, lower, reason, seconds = problem.by_category(answer, leave_open)
+        answers = problem.by_category(answer, leave_open) if by_category else answer(problem)
+        upper, X_adv, lower, reason, seconds = answers
         never = np.flatnonzero((reason != "") & np.isinf(upper) & (lower == 0))
         # No search is needed to see that a row is wrong already.
         wrong = never[problem.some(never).misclassified()] if len(never) else never

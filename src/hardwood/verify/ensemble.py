@@ -89,6 +89,7 @@ def _search(
     seconds: float = np.inf,
 ) -> Found:
     """Let the core search; `about` is what it is asked of each row."""
+    reach.only_numbers("The search")
 
     def search(watch: _core.Watch) -> Any:
         return function(

@@ -1,8 +1,7 @@
 """The distance as a mixed-integer program, solved by HiGHS: slow, and independent of the search."""
 
-import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -33,7 +32,9 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     holds the answer. The lower bound holds up to the solver's tolerances; an example counts only
     if it fools the model itself.
     """
-    return effort.ask(problem, lambda one, tell: _nearest(one, norm, reach, effort, tell))
+    return effort.ask(
+        problem, lambda one, tell: _nearest(one, norm, reach, effort, tell), by_category=False
+    )
 
 
 def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
@@ -51,15 +52,15 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: T
             if effort.over:
                 break
             y = int(problem.y[i])
-            row = _Row(problem.trees, layout, problem.X[i], norm, reach, effort)
+            row = _Row(problem, layout, int(i), norm, reach, effort)
             proven = np.inf
-            for plus, minus in _rivals(problem.trees.n_outputs, y):
-                bound, point = row.nearest(plus, minus, y)
+            for leads in _leads(problem, y):
+                bound, point = row.nearest(leads)
                 proven = min(proven, bound)
                 if point is None:
                     continue
                 length = row.length(point)
-                if row.fools(point, y) and length < upper[i]:
+                if row.fools(point) and length < upper[i]:
                     upper[i], X_adv[i] = length, point
             lower[i] = proven
             if np.isclose(lower[i], upper[i], rtol=_CLOSE, atol=_TOLERANCE):
@@ -74,72 +75,165 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: T
     return Found(lower, upper, reason, X_adv, np.full(n_rows, np.nan))
 
 
-def _rivals(n_outputs: int, y: int) -> list[tuple[int, int]]:
-    """Outputs of which the first must beat the second; -1 is the constant cut."""
+Lead = tuple[int, int]  # outputs of which the first must beat the second; -1 is the constant cut
+
+
+def _leads(problem: Problem, y: int) -> list[list[Lead]]:
+    """Ways to fool the model: in each of them, all leads must hold."""
+    n_outputs, target = problem.trees.n_outputs, problem.target
     if n_outputs == 1:
-        return [(0, -1)] if y == 0 else [(-1, 0)]
-    return [(c, y) for c in range(n_outputs) if c != y]
+        return [[(0, -1) if (y == 0 if target is None else target == 1) else (-1, 0)]]
+    if target is not None:
+        return [[(target, c) for c in range(n_outputs) if c != target]]
+    return [[(c, y)] for c in range(n_outputs) if c != y]
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Variables of every row's program: one for the maximum, thresholds, leaves."""
+    """What the programs of all rows share."""
 
     edges: list[FloatArray]  # of each feature: where the doubles go from left to right
-    edge_start: npt.NDArray[np.int64]
     edge: FloatArray  # of each node
-    variable: npt.NDArray[np.int64]  # of each node: its finite threshold or its leaf
-    n_variables: int
+    rank: npt.NDArray[np.int64]  # of each node: the place of its threshold among the edges
+    sets: dict[int, set[int]]  # of nodes that ask for categories: those that go right
+    asks: list[npt.NDArray[np.int64]]  # of each feature: its nodes that ask for categories
 
     @classmethod
     def of(cls, trees: Trees) -> "_Layout":
         edge = np.asarray(trees._core.edges())
-        finite = np.isfinite(edge)
-        edges = [np.unique(edge[finite & (trees.feature == f)]) for f in range(trees.n_features)]
-        start = 1 + np.cumsum([0, *(len(e) for e in edges)])
-        leaf = trees.feature == LEAF
-        variable = np.where(leaf, start[-1] + np.cumsum(leaf) - 1, 0)
-        for f, of_feature in enumerate(edges):
+        numbers = np.isfinite(edge) & ~trees.categorical
+        rank = np.zeros(len(edge), dtype=np.int64)
+        edges, asks = [], []
+        for f in range(trees.n_features):
             nodes = np.flatnonzero(trees.feature == f)
+            edges.append(np.unique(edge[nodes[numbers[nodes]]]))
+            asks.append(nodes[trees.categorical[nodes]])
             # The edge that belongs to a threshold: the first one that is not left of it.
-            rank = np.searchsorted(of_feature.astype(trees.x_dtype), trees.threshold[nodes])
-            variable[nodes] = start[f] + rank
-        return cls(edges, start, edge, variable, int(start[-1] + leaf.sum()))
+            rank[nodes] = np.searchsorted(edges[f].astype(trees.x_dtype), trees.threshold[nodes])
+        start = trees.category_start
+        sets = {
+            int(node): set(trees.category[start[node] : start[node + 1]].tolist())
+            for node in np.flatnonzero(trees.categorical)
+        }
+        return cls(edges, edge, rank, sets, asks)
+
+
+@dataclass
+class _Column:
+    """One feature of a row: its variables, and how far each of its moves is.
+
+    A number has a variable for each edge, 1 where the value is left of it. A category has one for
+    each cell, that is for codes which no split tells apart; the first cell is the row's own. A
+    value that may be left blank has one more.
+    """
+
+    x: float
+    first: int = 0  # of its variables
+    edges: FloatArray = field(default_factory=lambda: np.empty(0))
+    up: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+    z: FloatArray = field(default_factory=lambda: np.empty(0))  # the value beyond an edge
+    cells: list[int] = field(default_factory=list)  # one code of each
+    blank: bool = False
+    step: FloatArray = field(default_factory=lambda: np.empty(0))  # of each variable
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.edges)
+
+    @property
+    def variables(self) -> npt.NDArray[np.int64]:
+        return np.arange(self.first, self.first + len(self.step))
+
+    @property
+    def still(self) -> FloatArray:
+        """The values of its variables where the row stays as it is."""
+        own = np.zeros(len(self.cells))
+        own[:1] = 1
+        return np.concatenate([self.up, own, np.zeros(int(self.blank))])
+
+    def value(self, solution: FloatArray) -> float:
+        """The nearest value that the variables say."""
+        mine = solution[self.variables] > 0.5
+        if self.blank and mine[-1]:
+            return np.nan
+        if self.cells:
+            return self.x if mine[0] else float(self.cells[int(np.argmax(mine[: len(self.cells)]))])
+        crossed = np.flatnonzero(mine[: self.n_edges] != self.up)
+        if len(crossed) == 0:
+            return self.x
+        return float(self.z[crossed.max() if self.up[crossed[0]] else crossed.min()])
 
 
 class _Row:
-    """One row: steps over the thresholds around it, and boxes that grow until one is enough."""
+    """One row: its columns, and boxes that grow until one is enough."""
 
     def __init__(
         self,
-        trees: Trees,
+        problem: Problem,
         layout: _Layout,
-        x: FloatArray,
+        row: int,
         norm: Norm,
         reach: Reach,
         effort: Effort,
     ) -> None:
-        self.trees, self.layout, self.x, self.norm = trees, layout, x, norm
+        self.problem, self.trees, self.layout = problem, problem.trees, layout
+        self.x, self.row, self.norm, self.reach = problem.X[row], row, norm, reach
         self.effort = effort
-        self.scales = reach.down_scale, reach.up_scale
-        ends = [np.asarray(end)[0] for end in _core.ball_ends(x[None], reach.limits)]
-        self.up = np.zeros(layout.n_variables, dtype=bool)  # thresholds above the row
-        self.step = np.full(layout.n_variables, np.inf)  # into the cell beyond a threshold
-        for f in np.flatnonzero(~np.isnan(x)):
-            edges = layout.edges[f]
-            up = edges > x[f]
-            z = np.where(up, edges, np.nextafter(edges, -np.inf))
-            step = np.abs(z - x[f]) / np.where(up, self.scales[1][f], self.scales[0][f])
-            at = slice(layout.edge_start[f], layout.edge_start[f + 1])
-            self.up[at] = up
-            self.step[at] = np.where((ends[0][f] <= z) & (z <= ends[1][f]), step, np.inf)
+        ends = [np.asarray(end)[0] for end in _core.ball_ends(self.x[None], reach.ends)]
+        self.columns = [
+            self._column(f, ends[0][f], ends[1][f]) for f in range(problem.trees.n_features)
+        ]
+        at = 1
+        for column in self.columns:
+            column.first, at = at, at + len(column.step)
+        leaf = self.trees.feature == LEAF
+        self.leaf = np.where(leaf, at + np.cumsum(leaf) - 1, 0)
+        self.n_choices, self.n_variables = at, at + int(leaf.sum())
+        self.step = np.full(self.n_variables, np.inf)
+        self.still = np.zeros(self.n_variables)
+        for column in self.columns:
+            self.step[column.variables], self.still[column.variables] = column.step, column.still
 
-    def fools(self, point: FloatArray, y: int) -> bool:
-        """Whether a point has another label than y."""
-        return bool(self.trees.predict_class(point[None])[0] != y)
+    def _column(self, f: int, low: float, high: float) -> _Column:
+        """A feature; what is missing stays so, and has no variables."""
+        x, reach = float(self.x[f]), self.reach
+        if np.isnan(x):
+            return _Column(x)
+        blank = bool(reach.blank[f])
+        if len(self.layout.asks[f]):
+            cells = self._cells(f, int(x))
+            step = np.full(len(cells) + blank, reach.unit if self.norm != 0 else 1.0)
+            step[0] = np.inf  # staying is no step
+            return _Column(x, cells=cells, blank=blank, step=step)
+        edges = self.layout.edges[f]
+        up = edges > x
+        z = np.where(up, edges, np.nextafter(edges, -np.inf))
+        if reach.whole[f]:
+            z = np.where(up, np.ceil(z), np.floor(z))
+        size = np.where(reach.share[f] > 0, abs(x), 1.0) * (reach.down_scale[f], reach.up_scale[f])
+        with np.errstate(divide="ignore"):
+            step = np.abs(z - x) / np.where(up, size[1], size[0])
+        step = np.where((low <= z) & (z <= high), step, np.inf)
+        step = np.concatenate([step, np.full(int(blank), reach.unit if self.norm != 0 else 1.0)])
+        return _Column(x, edges=edges, up=up, z=z, blank=blank, step=step)
 
-    def nearest(self, plus: int, minus: int, y: int) -> tuple[float, FloatArray | None]:
-        """A lower bound, and a point where output plus beats output minus."""
+    def _cells(self, f: int, own: int) -> list[int]:
+        """One code of each class that splits tell apart, the row's own first."""
+        to = self.reach.changes.get(f, ())
+        known = 0 <= own < len(to) - 1
+        codes = to[own if known else -1].tolist() if len(to) else []
+        cells: dict[tuple[bool, ...], int] = {}
+        for code in [own, *codes]:
+            seen = tuple(code in self.layout.sets[int(node)] for node in self.layout.asks[f])
+            cells.setdefault(seen, code)
+        return list(cells.values())
+
+    def fools(self, point: FloatArray) -> bool:
+        """Whether a point has a label that the adversary wants."""
+        return bool(self.problem.fooled(self.trees.predict_class(point[None]), [self.row])[0])
+
+    def nearest(self, leads: list[Lead]) -> tuple[float, FloatArray | None]:
+        """A lower bound, and a point where all leads hold."""
         seconds = np.inf if self.effort.time_limit is None else self.effort.time_limit
         deadline = time.monotonic() + min(seconds, self.effort.left())
         steps = self.step[np.isfinite(self.step)]
@@ -148,7 +242,7 @@ class _Row:
         radius = float(np.quantile(steps, 0.02)) if len(steps) and self.norm != 0 else largest
         proven, found = 0.0, None
         while deadline > time.monotonic():
-            bound, point = _Program(self, radius).solve(plus, minus, y, deadline)
+            bound, point = _Program(self, radius).solve(leads, deadline)
             found = found if point is None else point
             if radius >= largest or (point is not None and self.length(point) <= radius):
                 return bound, point
@@ -162,161 +256,201 @@ class _Row:
 
     def length(self, point: FloatArray) -> float:
         """How far a point is from the row."""
-        with np.errstate(invalid="ignore"):
-            step = np.abs(point - self.x) / np.where(point < self.x, *self.scales)
-        step = np.nan_to_num(step, nan=0.0)
-        if self.norm == 2:
-            return float(math.hypot(*step))  # squares of tiny steps would be 0
-        order = {"inf": np.inf, 1: 1, 0: 0}[self.norm]
-        return float(np.linalg.norm(step, order))
+        return float(self.reach.lengths(self.x[None], point[None], self.norm)[0])
 
-    def point(self, variables: FloatArray) -> FloatArray:
-        """The nearest point of the cells that the threshold variables say."""
-        point = self.x.copy()
-        for f, edges in enumerate(self.layout.edges):
-            if np.isnan(point[f]):
-                continue
-            first = int(self.layout.edge_start[f])
-            cell = int(np.count_nonzero(variables[first : first + len(edges)] < 0.5))
-            if cell > 0 and point[f] < edges[cell - 1]:
-                point[f] = edges[cell - 1]
-            elif cell < len(edges) and point[f] >= edges[cell]:
-                point[f] = np.nextafter(edges[cell], -np.inf)
-        return point
+    def point(self, solution: FloatArray) -> FloatArray:
+        """The nearest point of the cells that a solution says."""
+        return np.array([column.value(solution) for column in self.columns])
+
+
+Row = tuple[list[int], list[float], float]  # variables and factors, whose sum is at most the last
 
 
 class _Program:
     """The program of one row in the box of one radius, but for the margin."""
 
     def __init__(self, row: _Row, radius: float) -> None:
-        layout, trees = row.layout, row.trees
         self.row = row
         # Steps are counted in radii: the solver's tolerances are absolute.
         self.unit = radius if radius > 0 and row.norm != 0 else 1.0
-        self.rows: list[tuple[list[int], list[float], float]] = []  # sum <= last
-        self.cost = np.zeros(layout.n_variables)
-        # A threshold that cannot be crossed is fixed; so is a leaf, unless it is reached below.
+        self.rows: list[Row] = []
+        self.cost = np.zeros(row.n_variables)
+        # What is not within the radius is fixed; so is a leaf, unless it is reached below.
         self.free = row.step <= radius
-        self.low = np.where(self.free, 0.0, row.up)
-        self.high = np.where(self.free, 1.0, row.up)
+        for column in row.columns:
+            if column.cells and self.free[column.variables].any():
+                self.free[column.first] = True  # the row's own cell can be left
+        self.low = np.where(self.free, 0.0, row.still)
+        self.high = np.where(self.free, 1.0, row.still)
         if row.norm == "inf":
             self.cost[0] = 1
             self.high[0] = np.inf
         self.constant = 0.0
-        for f in range(trees.n_features):
-            self._add_feature(np.arange(layout.edge_start[f], layout.edge_start[f + 1]))
-        self.leaves = [self._add_node(int(k), int(k)) for k in trees.tree_start[:-1]]
+        for column in row.columns:
+            self._add_column(column)
+        if row.reach.max_changes:
+            self._add_count(row.reach.max_changes)
+        self.leaves = [self._add_node(int(k), int(k)) for k in row.trees.tree_start[:-1]]
         for nodes in self.leaves:
-            self.high[layout.variable[nodes]] = 1
+            self.high[row.leaf[nodes]] = 1
 
-    def _add_feature(self, variables: npt.NDArray[np.int64]) -> None:
-        """Thresholds in order; those that are crossed cost."""
-        variables = variables[self.free[variables]]
-        for k, following in pairwise(variables):
+    def _add_column(self, column: _Column) -> None:
+        edges = column.variables[: column.n_edges]
+        edges = edges[self.free[edges]]
+        for k, following in pairwise(edges.tolist()):
             self.rows.append(([k, following], [1, -1], 0))
-        up = self.row.up[variables]
-        for side in (variables[up], variables[~up][::-1]):
+            # Between them there may be no whole number: then both are crossed, or none.
+            at = k - column.first, following - column.first
+            if column.up[at[0]] == column.up[at[1]] and column.z[at[0]] == column.z[at[1]]:
+                self.rows.append(([k, following], [-1, 1], 0))
+        up = column.up[edges - column.first]
+        for side in (edges[up], edges[~up][::-1]):
             before = 0.0
             for k in side:
-                step = float(self.row.step[k]) / self.unit
-                total = {"inf": step, 1: step, 2: step**2, 0: 1.0}[self.row.norm]
-                sign = -1 if self.row.up[k] else 1
-                if self.row.norm == "inf":  # total * crossed <= the maximum
-                    limit = -total if self.row.up[k] else 0
-                    self.rows.append(([k, 0], [sign * total, -1], limit))
-                else:
-                    self.cost[k] += sign * (total - before)
-                    self.constant += (total - before) if self.row.up[k] else 0
-                before = total
+                before = self._add_cost(int(k), before, -1 if column.up[k - column.first] else 1)
+        others = column.variables[column.n_edges :]
+        for k in others[self.free[others] & np.isfinite(column.step[column.n_edges :])]:
+            self._add_cost(int(k), 0.0, 1)
+        if column.cells and self.free[column.first]:
+            some = others[self.free[others]].tolist()  # the value is exactly one of these
+            for sign in (1, -1):
+                self.rows.append((some, [sign] * len(some), sign))
+
+    def _add_cost(self, k: int, before: float, sign: int) -> float:
+        """What it costs more than `before` to go as far as a variable says."""
+        step = float(self.row.step[k]) / self.unit
+        total = {"inf": step, 1: step, 2: step**2, 0: 1.0}[self.row.norm]
+        if self.row.norm == "inf":  # total * crossed <= the maximum
+            self.rows.append(([k, 0], [sign * total, -1], -total if sign < 0 else 0))
+        else:
+            self.cost[k] += sign * (total - before)
+            self.constant += (total - before) if sign < 0 else 0
+        return total
+
+    def _add_count(self, most: int) -> None:
+        """At most so many columns change: cross a nearest edge, take another cell, or a blank."""
+        variables: list[int] = []
+        factors: list[float] = []
+        for column in self.row.columns:
+            at = column.variables[self.free[column.variables]]
+            edges = at[at < column.first + column.n_edges]
+            up = column.up[edges - column.first]
+            others = at[at >= column.first + column.n_edges + bool(column.cells)]
+            for chosen, factor in ((edges[up][:1], -1.0), (edges[~up][-1:], 1.0), (others, 1.0)):
+                variables += chosen.tolist()
+                factors += [factor] * len(chosen)
+        self.rows.append((variables, factors, most - float(factors.count(-1.0))))
 
     def _add_node(self, at: int, start: int) -> list[int]:
-        """Leaves below a node that the box reaches; a share of one side asks for its threshold."""
+        """Leaves below a node that the box reaches; a share of one side asks for its value."""
         trees = self.row.trees
         if trees.feature[at] == LEAF:
             return [at]
-        variable = self.row.layout.variable
-        k = int(variable[at])
         children = start + int(trees.left[at]), start + int(trees.right[at])
-        edge = self.row.layout.edge[at]
-        if np.isnan(self.row.x[trees.feature[at]]):
+        column = self.row.columns[trees.feature[at]]
+        if np.isnan(column.x):
             return self._add_node(children[0 if trees.missing_left[at] else 1], start)
-        if np.isinf(edge):  # it only tells missing values from the others
-            return self._add_node(children[0 if edge > 0 else 1], start)
-        if not self.free[k]:
-            return self._add_node(children[0 if self.row.up[k] else 1], start)
+        present, blank = self._sides(at, column), column.blank and self.free[column.variables[-1]]
+        if not blank and not any(self.free[k] for k in present[0]):
+            stays_left = present[2] + sum(self.row.still[k] for k in present[0])
+            return self._add_node(children[0 if stays_left > 0.5 else 1], start)
         left, right = (self._add_node(child, start) for child in children)
-        self.rows.append(([*variable[left], k], [1.0] * len(left) + [-1], 0))
-        self.rows.append(([*variable[right], k], [1.0] * len(right) + [1], 1))
+        variables, factors, constant = present
+        missing = [column.first + len(column.step) - 1] if blank else []
+        goes_left = bool(trees.missing_left[at])
+        # A side's shares are at most its value, which is 0 or 1; a blank opens one side, and closes
+        # the other.
+        for leaves, opened, sign in ((left, goes_left, 1), (right, not goes_left, -1)):
+            shares = self.row.leaf[leaves].tolist()
+            ones, value = [1.0] * len(shares), [-sign * factor for factor in factors]
+            limit = constant if sign > 0 else 1 - constant
+            if opened:
+                opening = [-1.0] * len(missing)
+                self.rows.append(([*shares, *variables, *missing], ones + value + opening, limit))
+            else:
+                self.rows.append(([*shares, *variables], ones + value, limit))
+                if missing:
+                    self.rows.append(([*shares, *missing], [*ones, 1.0], 1.0))
         return left + right
 
-    def solve(
-        self, plus: int, minus: int, y: int, deadline: float
-    ) -> tuple[float, FloatArray | None]:
-        """A lower bound, and a point where output plus beats output minus.
+    def _sides(self, at: int, column: _Column) -> Row:
+        """A sum of variables that is 1 where a present value goes left, else 0."""
+        layout = self.row.layout
+        if at in layout.sets:
+            left = [k for k, code in enumerate(column.cells) if code not in layout.sets[at]]
+            return [column.first + k for k in left], [1.0] * len(left), 0.0
+        if np.isinf(layout.edge[at]):  # it only tells missing values from the others
+            return [], [], float(layout.edge[at] > 0)
+        return [column.first + int(layout.rank[at])], [1.0], 0.0
+
+    def solve(self, leads: list[Lead], deadline: float) -> tuple[float, FloatArray | None]:
+        """A lower bound, and a point where all leads hold.
 
         First the rival need only tie: what fools the model is among the solutions, whatever rounds.
         A solution that does not fool is left out and the next one asked for; at last the rival must
         clearly win, which finds an example but proves nothing.
         """
-        margin, base = self._lead(plus, minus)
-        least = -self.row.trees.tie(plus, minus) - base
-        left_out: list[tuple[list[int], list[float], float]] = []
+        margins = [self._lead(plus, minus) for plus, minus in leads]
+        tied = [
+            (margin, -self.row.trees.tie(*lead) - base)
+            for lead, (margin, base) in zip(leads, margins, strict=True)
+        ]
+        left_out: list[Row] = []
         lower = 0.0
         for _ in range(_NEAR):
-            bound, x = self._run(margin, least, left_out, deadline)
+            bound, x = self._run(tied, left_out, deadline)
             lower = max(lower, bound)
             if x is None:
                 return lower, None
             point = self.row.point(x)
-            if self.row.fools(point, y):
+            if self.row.fools(point):
                 return lower, point
             chosen = self._leaves_of(point)
             left_out.append((chosen, [1.0] * len(chosen), len(chosen) - 1.0))
-        scale = float(np.abs(margin).max(initial=0.0))
-        _, x = self._run(margin, _WIN * scale - base, [], deadline)
+        clear = [
+            (margin, _WIN * float(np.abs(margin).max(initial=0.0)) - base)
+            for margin, base in margins
+        ]
+        _, x = self._run(clear, [], deadline)
         return lower, None if x is None else self.row.point(x)
 
     def _lead(self, plus: int, minus: int) -> tuple[FloatArray, float]:
         """By how much each leaf helps output plus against output minus, and the constant."""
-        trees, layout = self.row.trees, self.row.layout
-        margin = np.zeros(layout.n_variables)
+        trees = self.row.trees
+        margin = np.zeros(self.row.n_variables)
         base = 0.0
         for output, sign in ((plus, 1), (minus, -1)):
             base += sign * (trees.cut if output < 0 else float(trees.base[output]))
             for k, nodes in enumerate(self.leaves if output >= 0 else ()):
                 column = output - int(trees.tree_output[k])
                 if 0 <= column < trees.value.shape[1]:
-                    margin[layout.variable[nodes]] += sign * trees.value[nodes, column]
+                    margin[self.row.leaf[nodes]] += sign * trees.value[nodes, column]
         return margin, base
 
     def _leaves_of(self, point: FloatArray) -> list[int]:
         """The variables of the leaves that a point reaches."""
         trees = self.row.trees
         leaf = trees.apply(point[None])[0] + trees.tree_start[:-1]
-        return [int(v) for v in self.row.layout.variable[leaf]]
+        return [int(v) for v in self.row.leaf[leaf]]
 
     def _run(
-        self,
-        margin: FloatArray,
-        least: float,
-        left_out: list[tuple[list[int], list[float], float]],
-        deadline: float,
+        self, margins: list[tuple[FloatArray, float]], left_out: list[Row], deadline: float
     ) -> tuple[float, FloatArray | None]:
-        """The solver's lower bound and its best solution with a margin of at least `least`."""
-        layout = self.row.layout
-        scale = float(np.abs(margin).max(initial=0.0)) or 1.0
-        one = [([*layout.variable[nodes]], [1.0] * len(nodes), 1.0) for nodes in self.leaves]
-        constraints = [
-            LinearConstraint(_sparse(one, layout.n_variables), 1, 1),
-            LinearConstraint(csr_array(margin[None] / scale), least / scale, np.inf),
-        ]
+        """The solver's lower bound and its best solution with margins of at least so much."""
+        n_variables = self.row.n_variables
+        one = [(self.row.leaf[nodes].tolist(), [1.0] * len(nodes), 1.0) for nodes in self.leaves]
+        constraints = [LinearConstraint(_sparse(one, n_variables), 1, 1)]
+        for margin, least in margins:
+            scale = float(np.abs(margin).max(initial=0.0)) or 1.0
+            constraints.append(
+                LinearConstraint(csr_array(margin[None] / scale), least / scale, np.inf)
+            )
         rows = self.rows + left_out
         if rows:
             limits = np.array([row[2] for row in rows])
-            table = _sparse(rows, layout.n_variables)
-            constraints.append(LinearConstraint(table, -np.inf, limits))
-        whole = np.zeros(layout.n_variables)
-        whole[1 : layout.edge_start[-1]] = 1
+            constraints.append(LinearConstraint(_sparse(rows, n_variables), -np.inf, limits))
+        whole = np.zeros(n_variables)
+        whole[1 : self.row.n_choices] = 1
         seconds = deadline - time.monotonic()
         if seconds <= 0:
             return 0.0, None

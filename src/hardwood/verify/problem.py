@@ -12,7 +12,7 @@ from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodError, UnsupportedModelError
 from hardwood.model.decision import last_float
 from hardwood.model.load import open_model
-from hardwood.model.trees import Trees
+from hardwood.model.trees import Trees, take_sets
 from hardwood.threat import Reach, Threat
 
 _BLOCK = 16_384  # rows that the model predicts at once
@@ -82,21 +82,42 @@ class Problem:
     target: int | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, n_jobs: int | None) -> "Problem":
-        """Load the model and check its rows and labels."""
+    def of(cls, model: Any, X: Any, y: Any, n_jobs: int | None, target: Any = None) -> "Problem":
+        """Load the model and check its rows and labels; without y, labels are the model's own."""
         trees, witness = open_model(model, like=X)
         trees.need_labels()
         table = trees.rows(X)
-        label = _check.labels(y, trees.classes, trees.n_classes, len(table))
+        n_threads = _check.thread_count(n_jobs)
+        if y is None:
+            label = trees.predict_class(table, n_jobs=n_threads).astype(np.int32)
+        else:
+            label = _check.labels(y, trees.classes, trees.n_classes, len(table))
         source = None if witness is None else witness.label
-        return cls(trees, table, label, _check.thread_count(n_jobs), source)
+        wanted = None if target is None else label_position(trees, target, "target")
+        return cls(trees, table, label, n_threads, source, wanted)
 
     def reach(self, threat: Threat) -> Reach:
         """Spell the threat out for the model's features."""
         trees = self.trees
-        categories = {**dict.fromkeys(trees.categorical_features.tolist()), **trees.category_names}
-        reach = threat.reach(trees.n_features, trees.feature_names, categories)
-        return reach.measured().only_numbers("certify")
+        return threat.reach(trees.n_features, trees.feature_names, self._categories()).measured()
+
+    def _categories(self) -> dict[int, dict[int, Any] | None]:
+        """The categories that the model knows of each feature: their codes, and what it calls them.
+
+        Where it only knows numbers, these are the ones that its splits or the rows name. None: it
+        has no split on the feature.
+        """
+        trees = self.trees
+        unused = np.setdiff1d(np.arange(trees.n_features), trees.feature).tolist()
+        known: dict[int, dict[int, Any] | None] = dict.fromkeys(unused)
+        known |= {f: dict(enumerate(names)) for f, names in trees.category_names.items() if names}
+        for f in trees.categorical_features.tolist():
+            if f not in known:
+                nodes = np.flatnonzero((trees.feature == f) & trees.categorical)
+                listed = take_sets(trees.category_start, trees.category, nodes)[1]
+                held = self.X[~np.isnan(self.X[:, f]), f].astype(np.int64)
+                known[f] = {code: code for code in np.union1d(listed, held).tolist() if code >= 0}
+        return known
 
     def some(self, rows: npt.NDArray[np.intp]) -> "Problem":
         """The same model and some of the rows."""
@@ -164,6 +185,15 @@ class Problem:
             for begin in range(0, len(X), _BLOCK)
         ]
         return np.concatenate(blocks)
+
+
+def label_position(trees: Trees, label: Any, what: str) -> int:
+    """Where a label is among the model's classes; `what` names the argument that says it."""
+    known = list(range(trees.n_classes)) if trees.classes is None else trees.classes.tolist()
+    if label not in known:
+        shown = ", ".join(repr(one) for one in known[:8]) + (", ..." if len(known) > 8 else "")
+        raise ValueError(f"{what}={label!r} is no label of this model; its labels are {shown}.")
+    return known.index(label)
 
 
 def _decided(trees: Trees, x: FloatArray, features: npt.NDArray[np.int64]) -> Trees:
