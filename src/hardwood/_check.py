@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -119,25 +119,38 @@ def rows(
     n_features: int,
     feature_names: list[str] | None = None,
     categories: Mapping[int, Sequence[Any] | None] | None = None,
+    unknown: Collection[int] = (),
+    unread: Collection[int] = (),
 ) -> FloatArray:
     """Rows for a model: float64, C order, the model's columns; NaN allowed, infinity not.
 
     `categories` names the features that hold categories and, where the model knows them, the names
-    of the categories 0, 1, ...; an empty list: they are called by their own numbers.
+    of the categories 0, 1, ...; an empty list: they are called by their own numbers. Features of
+    `unknown` take names that are not listed, too; those of `unread` take anything, and become NaN.
     """
     names = column_names(X)
     if names is not None and feature_names is not None and names != feature_names:
         where = {name: at for at, name in enumerate(names)}
         position = [where[n] if n in where else named(n, names) for n in feature_names]
-        missing = [name for name, at in zip(feature_names, position, strict=True) if at is None]
+        gone = [f for f, at in enumerate(position) if at is None]
+        missing = [feature_names[f] for f in gone if f not in unread]
         if missing:
             shown = ", ".join(repr(name) for name in missing[:5])
             raise ValueError(
                 f"X has {len(names)} features but the model was trained on {n_features}; "
                 f"missing: {shown}."
             )
+        if gone:  # columns that nobody reads need not be there
+            table = np.full((len(X), n_features), np.nan)
+            for f, at in enumerate(position):
+                if at is not None and f not in unread:
+                    known = {0: (categories or {})[f]} if f in (categories or {}) else None
+                    one = as_table(X[[names[at]]], known, [0] if f in unknown else ())
+                    table[:, f] = one[:, 0]
+            return rows(table, n_features, None, categories, unknown, unread)
         X = X[[names[at] for at in position if at is not None]]
-    table = as_table(X, categories if categories and _width(X) == n_features else None)
+    fits = categories and _width(X) == n_features
+    table = as_table(X, categories if fits else None, unknown, unread)
     if table.shape[1] != n_features:
         raise ValueError(
             f"X has {table.shape[1]} features but the model was trained on {n_features}."
@@ -156,11 +169,33 @@ def rows(
     return table
 
 
+def whole_columns(X: Any) -> list[str]:
+    """Names of the columns of a data frame that hold whole numbers or truth values."""
+    names = column_names(X) or []
+    return [name for name in names if _is_whole(X[name].dtype)]
+
+
+def _is_whole(dtype: Any) -> bool:
+    kind = getattr(dtype, "kind", None)  # of numpy and of pandas' own
+    if kind is not None:
+        return kind in "iub"
+    return bool(getattr(dtype, "is_integer", bool)()) or str(dtype) == "Boolean"
+
+
 def _width(X: Any) -> int | None:
-    return X.shape[1] if getattr(X, "columns", None) is not None else None
+    """How many columns a table has in which names of categories can stand."""
+    has_names = getattr(X, "columns", None) is not None or _has_objects(X)
+    return X.shape[1] if has_names else None
 
 
-def _positions(column: Any, name: Any, known: Sequence[Any] | None) -> FloatArray:
+def _has_objects(X: Any) -> bool:
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    return kind in tuple("OUT") and len(getattr(X, "shape", ())) == 2
+
+
+def _positions(
+    column: Any, name: Any, known: Sequence[Any] | None, takes_unknown: bool
+) -> FloatArray:
     if known is None:
         raise ValueError(
             f"Column {name!r} holds names of categories, but this model knows only their numbers; "
@@ -169,25 +204,34 @@ def _positions(column: Any, name: Any, known: Sequence[Any] | None) -> FloatArra
     if not known:
         return _numbers(np.asarray(column, dtype=object), f"column {name!r} of X")
     position_of = {category: float(position) for position, category in enumerate(known)}
-    given = np.asarray(column, dtype=object).tolist()
+    given = column.tolist() if isinstance(column, np.ndarray) else list(column)
     missing = [_is_missing(value) for value in given]
     unseen = [
         value
         for value, gone in zip(given, missing, strict=True)
         if not gone and value not in position_of
     ]
-    if unseen:
+    if unseen and not takes_unknown:
         shown = ", ".join(repr(category) for category in list(known)[:8])
         raise ValueError(
             f"Column {name!r} holds the category {unseen[0]!r}, which the model has not seen; it "
             f"knows {shown}{', ...' if len(known) > 8 else ''}."
         )
+    other = float(len(known))
     return np.array(
-        [np.nan if gone else position_of[value] for value, gone in zip(given, missing, strict=True)]
+        [
+            np.nan if gone else position_of.get(value, other)
+            for value, gone in zip(given, missing, strict=True)
+        ]
     )
 
 
-def as_table(X: Any, categories: Mapping[int, Sequence[Any] | None] | None = None) -> FloatArray:
+def as_table(
+    X: Any,
+    categories: Mapping[int, Sequence[Any] | None] | None = None,
+    unknown: Collection[int] = (),
+    unread: Collection[int] = (),
+) -> FloatArray:
     """Any table of real numbers as float64 in C order, missing values as NaN.
 
     A number that float64 cannot hold exactly is refused: the model might compare it exactly. In a
@@ -196,13 +240,22 @@ def as_table(X: Any, categories: Mapping[int, Sequence[Any] | None] | None = Non
     if hasattr(X, "tocsr"):  # a sparse table, seen without importing scipy
         X = _dense(X)
     if getattr(X, "columns", None) is not None and len(X.shape) == 2:
-        table = np.empty(X.shape, order="C")
-        for feature, name in enumerate(X.columns):
-            column = X[name]
-            if getattr(column, "ndim", 1) != 1:
+        for name in X.columns:
+            if getattr(X[name], "ndim", 1) != 1:
                 raise ValueError(f"X has several columns named {name!r}; give each its own name.")
-            if categories and feature in categories and _is_named(column):
-                table[:, feature] = _positions(column, name, categories[feature])
+        named_columns = [(name, X[name]) for name in X.columns]
+    elif categories and _has_objects(X):
+        named_columns = [(feature, X[:, feature]) for feature in range(X.shape[1])]
+    else:
+        named_columns = None
+    if named_columns is not None:
+        table = np.empty(X.shape, order="C")
+        for feature, (name, column) in enumerate(named_columns):
+            if feature in unread:
+                table[:, feature] = np.nan
+            elif categories and feature in categories and _is_named(column, categories[feature]):
+                listed, other = categories[feature], feature in unknown
+                table[:, feature] = _positions(column, name, listed, other)
             else:
                 table[:, feature] = _numbers(column, f"column {name!r} of X")
         return table
@@ -226,8 +279,10 @@ def _dense(X: Any) -> npt.NDArray[Any]:
     return full
 
 
-def _is_named(column: Any) -> bool:
+def _is_named(column: Any, known: Sequence[Any] | None) -> bool:
     """Whether a column of categories holds their names instead of numbers."""
+    if known and not isinstance(known[0], str) and list(known) != list(range(len(known))):
+        return True
     kind = str(column.dtype).lower()
     return kind.startswith(("categor", "enum")) or np.asarray(column).dtype.kind not in "buif"
 

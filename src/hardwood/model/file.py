@@ -24,7 +24,7 @@ from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError
 from hardwood.model import ubjson
 from hardwood.model.decision import LINKS, TASKS
-from hardwood.model.trees import LEAF, Trees, take_sets
+from hardwood.model.trees import LEAF, Trees, refuse_columns, take_sets
 from hardwood.threat import Threat
 
 FORMAT = 3
@@ -108,6 +108,7 @@ def document(
     probability, whose logit need not hit it. There, the base is a tree with a single leaf, first in
     the sum, and so the margin is the same to the last bit.
     """
+    refuse_columns(trees, "A model file")
     place = _beside_siblings(trees)
     if place is not None:
         trees = _renumbered(trees, place)

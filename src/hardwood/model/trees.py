@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hardwood import _check, _core
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
+from hardwood.model.columns import Columns
 from hardwood.model.decision import LINKS, MOST_TIE, TASKS, Link, Task, cut_at, means, tie_of
 
 LEAF = -1
@@ -81,6 +82,8 @@ class Trees:
         them by their numbers.
     takes_missing : bool, default=True
         Whether rows may have missing values; False where the model's source refuses them.
+    columns : Columns or None, default=None
+        For a pipeline: which of its columns may be blank, hold unknown categories, or anything.
 
     Examples
     --------
@@ -131,6 +134,7 @@ class Trees:
         category: npt.ArrayLike | None = None,
         category_names: Mapping[int, Sequence[Any]] | None = None,
         takes_missing: bool = True,
+        columns: Columns | None = None,
     ) -> None:
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got link={link!r}.")
@@ -169,6 +173,7 @@ class Trees:
         self.category = _frozen("category", () if category is None else category, np.int32, 1)
         self.category_names = {f: list(names) for f, names in (category_names or {}).items()}
         self.takes_missing = bool(takes_missing)
+        self.columns = columns
         if n_features is None:
             n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
         self.n_features = int(n_features)
@@ -381,10 +386,42 @@ class Trees:
         """
         names: dict[int, list[Any] | None] = dict.fromkeys(self.categorical_features.tolist())
         names.update(self.category_names)
-        table = _check.rows(X, self.n_features, self.feature_names, names)
-        if not self.takes_missing:
-            _check.nothing_missing(table, self.feature_names)
+        if self.columns is None:
+            table = _check.rows(X, self.n_features, self.feature_names, names)
+            if not self.takes_missing:
+                _check.nothing_missing(table, self.feature_names)
+            return table
+        columns = self.columns
+        table = _check.rows(
+            X, self.n_features, self.feature_names, names, columns.takes_unknown, columns.unread
+        )
+        columns.check(table, self.feature_names, self.category_names)
         return table
+
+    def _table(self, X: Any) -> FloatArray:
+        """Rows, or a table that was made of rows: it may hold what a pipeline refuses."""
+        if self.columns is not None and isinstance(X, np.ndarray) and X.dtype == np.float64:
+            return _check.rows(X, self.n_features)
+        return self.rows(X)
+
+    def known_categories(self, feature: int) -> IntArray:
+        """Give the categories of a feature that the model knows.
+
+        Parameters
+        ----------
+        feature : int
+            One of ``categorical_features``, or one with ``category_names``.
+
+        Returns
+        -------
+        ndarray of int
+            Their codes: those that have names, or else those that some split lists.
+        """
+        names = self.category_names.get(feature)
+        if names:
+            return np.arange(len(names), dtype=np.int32)
+        nodes = np.flatnonzero(self.categorical & (self.feature == feature))
+        return np.unique(take_sets(self.category_start, self.category, nodes)[1])
 
     def margin(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Add up the trees.
@@ -401,7 +438,7 @@ class Trees:
         ndarray of shape (n_samples, n_outputs)
             Margins, float64, holding exactly what the model's own precision gives.
         """
-        table = self.rows(X)
+        table = self._table(X)
         return np.asarray(self._core.margin(table, n_threads=_check.thread_count(n_jobs)))
 
     def apply(self, X: Any, *, n_jobs: int | None = None) -> IntArray:
@@ -419,7 +456,7 @@ class Trees:
         ndarray of shape (n_samples, n_trees)
             Nodes, counted from the first node of their tree.
         """
-        table = self.rows(X)
+        table = self._table(X)
         return np.asarray(self._core.apply(table, n_threads=_check.thread_count(n_jobs)))
 
     def predict_class(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[np.int64]:
@@ -663,6 +700,7 @@ def take_sets(
 
 def refuse_categories(trees: Trees, what: str) -> None:
     """Stop where sets of categories have no place."""
+    refuse_columns(trees, what)
     if trees.categorical.any():
         at = int(np.argmax(trees.categorical))
         tree = int(np.searchsorted(trees.tree_start, at, side="right")) - 1
@@ -671,6 +709,16 @@ def refuse_categories(trees: Trees, what: str) -> None:
         raise UnsupportedModelError(
             f"Tree {tree}, node {at - trees.tree_start[tree]} splits on categories of column "
             f"{column!r}, which {what} cannot express. Retrain with the column one-hot encoded."
+        )
+
+
+def refuse_columns(trees: Trees, what: str) -> None:
+    """Stop where the columns of a pipeline have no place."""
+    if trees.columns is not None:
+        raise UnsupportedModelError(
+            f"{what} cannot express this model: it was loaded from a pipeline whose columns hold "
+            f"names, blanks or what it does not read. Save the pipeline itself, and convert its "
+            f"last step."
         )
 
 

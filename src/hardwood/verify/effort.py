@@ -130,7 +130,8 @@ def _confirmed(problem: Problem, found: Found) -> Found:
     claimed = np.flatnonzero(np.isfinite(found.upper))
     if problem.source is None or len(claimed) == 0:
         return found
-    doubt = claimed[~problem.fooled(problem.source(found.X_adv[claimed]), claimed)]
+    label = problem.source(found.X_adv[claimed])
+    doubt = claimed[~problem.fooled(label, claimed) | (label < 0)]  # or it refuses the row
     found.upper[doubt], found.X_adv[doubt] = np.inf, np.nan
     found.reason[doubt] = "within the rounding of the source's own sum"
     return found

@@ -17,6 +17,7 @@ from hardwood.model.load import (
     onnx,
     pipeline,
     sklearn,
+    wrappers,
     xgboost,
     xgboost_dump,
 )
@@ -59,9 +60,14 @@ def load_model(
           ``IsolationForest``;
         - ONNX with one ``TreeEnsembleRegressor`` or ``TreeEnsembleClassifier`` that reads the input
           itself; ``.onnx`` files, which onnxruntime vouches for if it is there;
-        - a scikit-learn ``Pipeline`` of such a model after scalers (``StandardScaler``,
-          ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``): the trees take rows as they are
-          before scaling, as doubles, and so do threats.
+        - a scikit-learn ``Pipeline`` that ends in such a model: the trees take rows as they are
+          before its first step, categories and blanks included, and so do threats. Steps that map
+          one column at a time are looked through: scalers, ``PowerTransformer``,
+          ``QuantileTransformer``, ``KBinsDiscretizer``, ``Binarizer``, imputers, encoders,
+          ``FunctionTransformer`` of a monotone function, ``ColumnTransformer``, ``FeatureUnion``;
+        - ``GridSearchCV`` and its kin, ``FixedThresholdClassifier``,
+          ``TunedThresholdClassifierCV`` and ``CalibratedClassifierCV(ensemble=False)`` around any
+          of these.
 
         A model with early stopping is cut where its own predict cuts it. Also XGBoost's JSON
         *dump* (``Booster.dump_model(..., dump_format="json")``), which holds the trees alone.
@@ -132,6 +138,8 @@ def _load(source: Any) -> tuple[Trees, gate.Witness]:
         return onnx.load(source)
     if pipeline.speaks(source):
         return pipeline.load(source, _load)
+    if wrappers.speaks(source):
+        return wrappers.load(source, _load)
     own = _own(source)
     if own is not None:
         return own, gate.Witness(type(source).__name__, own.margin)
@@ -141,8 +149,8 @@ def _load(source: Any) -> tuple[Trees, gate.Witness]:
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
         f"hardwood's own estimators, Trees, models of XGBoost, LightGBM, CatBoost and ONNX, "
-        f"scikit-learn's {', '.join(sklearn.READS)}, and a Pipeline of scalers and one of "
-        f"these. From a search pass the fitted model itself."
+        f"scikit-learn's {', '.join(sklearn.READS)}, a Pipeline that ends in one of these, and "
+        f"{', '.join(wrappers.WRAPPERS)} around them."
     )
 
 

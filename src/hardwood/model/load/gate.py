@@ -31,7 +31,10 @@ class Witness:
     in an order or a precision of its own, and only rounding may differ. ``missing`` and
     ``infinite``: whether the source takes such values; ``accepts``: which rows it takes at all.
     ``label`` is what its users see, as positions of classes, None where it has no labels;
-    ``predict`` the means, (n_samples, n_outputs), None where it does not tell them.
+    ``predict`` the means, (n_samples, n_outputs), None where it does not tell them. ``decode``
+    brings rows to the kind of table that the source takes; ``sparse_missing``: whether the zeros of
+    a sparse one are missing values to it. ``probability`` makes the probability of the second class
+    of our margin, where the trees' own link does not; ``dtype`` is that of the source's own ones.
     """
 
     name: str
@@ -44,6 +47,10 @@ class Witness:
     accepts: Callable[[FloatArray], npt.NDArray[np.bool_]] = lambda X: np.ones(len(X), dtype=bool)
     label: Callable[[FloatArray], npt.NDArray[np.int64]] | None = None
     predict: Callable[[FloatArray], FloatArray] | None = None
+    decode: Callable[[FloatArray], Any] = lambda X: X
+    sparse_missing: bool = False
+    probability: Callable[[FloatArray], FloatArray] | None = None
+    dtype: Any = np.float64
 
 
 def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
@@ -206,6 +213,8 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
     mixed[holes] = rng.choice(special, size=int(holes.sum()))
     constant = np.repeat(np.array(special)[:, None], trees.n_features, axis=1)
     rows = np.concatenate([on, between, mixed, constant])
+    if trees.columns is not None:
+        rows = trees.columns.possible(rows, trees.category_names, rng)
     return np.ascontiguousarray(rows[witness.accepts(rows)])
 
 
@@ -213,6 +222,10 @@ def _values(trees: Trees, nodes: npt.NDArray[np.int64]) -> FloatArray:
     """Values of one feature that tell apart what its splits do."""
     if not trees.categorical[nodes].any():
         return _around(np.unique(trees.threshold[nodes]))
+    feature = int(trees.feature[nodes[0]])
+    if trees.columns is not None:
+        unknown = feature in trees.columns.takes_unknown
+        return np.arange(float(len(trees.category_names[feature]) + unknown))
     _, category = take_sets(trees.category_start, trees.category, nodes)
     seen = np.unique(category).astype(np.float64)
     unseen = [seen + 1, seen - 1, [0, -1, -7, seen[-1] + 32, 2**24 - 1, 2**24, 2**31]]

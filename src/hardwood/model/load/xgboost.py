@@ -431,6 +431,8 @@ def _witness(
         leaf if len(node_ids) == trees.n_trees else None,
         label=label if trees.tells_labels else None,
         predict=None if trees.compare == "margin" and trees.n_outputs > 1 else predict,
+        sparse_missing=True,
+        dtype=np.float32,
     )
 
 

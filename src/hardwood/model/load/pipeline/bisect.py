@@ -1,0 +1,105 @@
+"""The first raw value at which a column of a pipeline crosses a number, found by asking it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FLOAT32_MAX, FloatArray
+
+END = FLOAT32_MAX  # no row holds more, up or down
+
+Ask = Callable[[FloatArray], Any]
+
+
+@dataclass(frozen=True)
+class Query:
+    """The question where a column that depends on `raw` crosses `value` between two raw values.
+
+    A rising column is at or above the value from there on, a falling one below it.
+    """
+
+    ask: Ask  # rows of raw columns, as columns of which one is asked about
+    column: int
+    raw: int
+    value: float
+    start: float
+    end: float
+    sense: int
+
+
+def first_where(queries: Sequence[Query], base: FloatArray) -> FloatArray:
+    """Answer queries, all at once: a raw value from `start` on, or `end` where there is none.
+
+    `base` is a row that the pipeline takes; one value of it is replaced.
+    """
+    found = np.empty(len(queries))
+    by_ask: dict[Ask, list[int]] = defaultdict(list)
+    for i, query in enumerate(queries):
+        by_ask[query.ask].append(i)
+    for ask, places in by_ask.items():
+        found[places] = _first_where([queries[i] for i in places], ask, base)
+    return found
+
+
+def _first_where(queries: Sequence[Query], ask: Ask, base: FloatArray) -> FloatArray:
+    by_raw: dict[int, list[int]] = defaultdict(list)
+    for i, query in enumerate(queries):
+        by_raw[query.raw].append(i)
+    rows = np.tile(base, (max(map(len, by_raw.values())), 1))
+    row = np.empty(len(queries), dtype=np.int64)
+    for places in by_raw.values():
+        row[places] = np.arange(len(places))
+    raw = np.array([q.raw for q in queries])
+    column = np.array([q.column for q in queries])
+    value = np.array([q.value for q in queries])
+    rising = np.array([q.sense > 0 for q in queries])
+
+    def crossed(position: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        rows[row, raw] = _float_at(position)
+        given = dense(ask(rows))[row, column]
+        return np.asarray(np.where(rising, given >= value, given < value), dtype=bool)
+
+    low = position_of(np.array([q.start for q in queries]))  # the first that may have crossed
+    last = position_of(np.minimum([np.nextafter(q.end, -np.inf) for q in queries], END))
+    high = last + 1  # the first that is known to have, or the end
+    while np.any(low < high):
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # without overflow
+        open_ = low < high
+        yes = crossed(np.where(open_, middle, np.minimum(low, last)))
+        high = np.where(open_ & yes, middle, high)
+        low = np.where(open_ & ~yes, middle + 1, low)
+    ends = np.array([q.end for q in queries])
+    found: FloatArray = np.where(low > last, ends, _float_at(np.minimum(low, last)))
+    return found
+
+
+def dense(table: Any, *, missing_zeros: bool = False) -> FloatArray:
+    """What a step gives, as numbers; a sparse table's zeros are missing where a model says so."""
+    if hasattr(table, "tocsr"):
+        if not missing_zeros:
+            return np.asarray(table.toarray(), dtype=np.float64)
+        stored = table.tocoo()
+        full = np.full(table.shape, np.nan)
+        full[stored.row, stored.col] = stored.data
+        return full
+    if hasattr(table, "to_numpy"):
+        table = table.to_numpy()
+    return np.asarray(table, dtype=np.float64)
+
+
+def position_of(value: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """How many floats lie between zero and a value, with its sign."""
+    given = np.asarray(value, dtype=np.float64) + 0.0  # no negative zero
+    bits = np.abs(given).view(np.int64)
+    placed: npt.NDArray[np.int64] = np.where(given < 0, -bits, bits)
+    return placed
+
+
+def _float_at(position: npt.NDArray[np.int64]) -> FloatArray:
+    size = np.abs(position).view(np.float64)
+    floats: FloatArray = np.where(position < 0, -size, size)
+    return floats

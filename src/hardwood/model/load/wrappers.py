@@ -1,0 +1,261 @@
+"""What scikit-learn puts around a classifier: searches, decision thresholds, calibration.
+
+A search is its best model. A threshold and a calibration change which margin decides; where, is
+found by bisection over the margins, through the wrapper's own code.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray
+from hardwood.errors import UnsupportedModelError
+from hardwood.model.decision import cut_of
+from hardwood.model.load.gate import Witness, positions
+from hardwood.model.trees import Trees
+
+Loaded = tuple[Trees, Witness]
+
+_SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+_THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
+WRAPPERS = (*_SEARCHES, *_THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator")
+_REFUSED = {
+    "TransformedTargetRegressor": "predicts another target than its trees; pass its regressor_",
+    "VotingClassifier": "decides by a vote of several models; ask about each of them",
+    "StackingClassifier": "feeds models with the predictions of others; ask about each of them",
+    "OneVsRestClassifier": "scales the predictions of several models; ask about each of them",
+    "OneVsOneClassifier": "decides by a vote of several models; ask about each of them",
+    "MultiOutputClassifier": "predicts several targets at once; ask about each of its estimators_",
+}
+
+
+def speaks(source: Any) -> bool:
+    """Whether the object is such a wrapper; scikit-learn itself is not imported to find out."""
+    kind = type(source)
+    known = kind.__name__ in WRAPPERS or kind.__name__ in _REFUSED
+    return kind.__module__.startswith("sklearn.") and known
+
+
+def load(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
+    """Read the model inside, and decide as the wrapper does."""
+    kind = type(source).__name__
+    if kind in _REFUSED:
+        raise UnsupportedModelError(
+            f"load_model cannot look through {kind}, which {_REFUSED[kind]}. The black-box attack "
+            f'works on it: find_adversarial(..., method="cheng").'
+        )
+    if kind == "FrozenEstimator":
+        return load_inner(source.estimator)
+    if kind in _SEARCHES:
+        return load_inner(_best(source, kind))
+    if not hasattr(source, "classes_"):
+        raise ValueError(f"This {kind} is not fitted yet; call fit first.")
+    if kind == "CalibratedClassifierCV":
+        return _calibrated(source, load_inner)
+    return _thresholded(source, load_inner)
+
+
+def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[Trees, Any]:
+    """The same model, which says the second class from a probability on; and its witness."""
+    if not (isinstance(threshold, int | float | np.floating) and 0 < threshold < 1):
+        raise ValueError(
+            f"threshold must be a probability between 0 and 1, both excluded, got "
+            f"threshold={threshold!r}."
+        )
+    trees.need_labels()
+    if trees.n_classes > 2:
+        raise ValueError(
+            f"threshold={threshold} is for two classes, but the model has {trees.n_classes}: one "
+            f"probability does not decide between them. Leave it out."
+        )
+    if trees.task == "anomaly" or (trees.link in ("identity", "hinge") and not _told(witness)):
+        raise UnsupportedModelError(
+            f"threshold={threshold} needs a probability, and this model has none "
+            f"(task={trees.task!r}, link={trees.link!r}). Leave it out."
+        )
+    if trees.n_outputs == 2 and trees.n_trees > 1 and witness is None:
+        raise UnsupportedModelError(
+            f"threshold={threshold} on a forest of hardwood's: its probabilities are shares of two "
+            f"sums, which no one margin decides exactly. Use boosting, or a single tree."
+        )
+    asked = witness or Witness("model", trees.margin)
+
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        decided: npt.NDArray[np.int64] = (_second(asked, X) >= threshold).astype(np.int64)
+        return decided
+
+    one, its, probability = _one_output(trees, asked, 1)
+    changed, after = _with_cut(one, its, lambda m: probability(m) < threshold)
+    after = replace(after, label=None if witness is None or witness.predict is None else label)
+    return changed, None if witness is None else replace(after, probability=probability)
+
+
+def _told(witness: Witness | None) -> bool:
+    return witness is not None and witness.probability is not None
+
+
+def _second(witness: Witness, X: FloatArray) -> FloatArray:
+    """The probability of the second class, as the source tells it."""
+    assert witness.predict is not None
+    return np.asarray(witness.predict(X)[:, -1])
+
+
+def _best(source: Any, kind: str) -> Any:
+    if hasattr(source, "best_estimator_"):
+        return source.best_estimator_
+    if hasattr(source, "cv_results_"):
+        raise ValueError(f"This {kind} has refit=False and so no model; fit the best one yourself.")
+    raise ValueError(f"This {kind} is not fitted yet; call fit first.")
+
+
+def _thresholded(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
+    inner = getattr(source, "estimator_", source.estimator)
+    trees, witness = load_inner(inner)
+    last = int(_positive(source) != source.classes_[0])
+    one, its, probability = _one_output(trees, witness, last)
+
+    def is_first(margin: FloatArray) -> Any:
+        probe = copy.copy(source)
+        probe.estimator_ = _given(inner, its, margin, probability(margin), last)
+        return probe.predict(np.zeros((len(margin), 1))) == source.classes_[0]
+
+    return _with_cut(one, _asked(source, its), is_first)
+
+
+def _positive(source: Any) -> Any:
+    """The class whose probability is compared."""
+    if hasattr(source, "_curve_scorer"):
+        return source._curve_scorer._get_pos_label()
+    return source.classes_[1] if source.pos_label is None else source.pos_label
+
+
+def _calibrated(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
+    members = source.calibrated_classifiers_
+    if len(members) > 1:
+        raise UnsupportedModelError(
+            f"This CalibratedClassifierCV averages {len(members)} models, each with a calibration "
+            f"of its own, so no sum of trees decides. Set ensemble=False."
+        )
+    if len(source.classes_) > 2:
+        raise UnsupportedModelError(
+            f"This CalibratedClassifierCV has {len(source.classes_)} classes, which it scales one "
+            f"by one; load_model looks through two classes."
+        )
+    inner = members[0].estimator
+    trees, witness = load_inner(inner)
+    one, its, probability = _one_output(trees, witness, 1)
+
+    def calibrated(margin: FloatArray) -> FloatArray:
+        probe, member = copy.copy(source), copy.copy(members[0])
+        member.estimator = _given(inner, its, margin, probability(margin), 1)
+        probe.calibrated_classifiers_ = [member]
+        return np.asarray(probe.predict_proba(np.zeros((len(margin), 1))), dtype=np.float64)
+
+    # Its probabilities are no link of ours; the margin stays as it is, and the cut moves.
+    state = {**one.__getstate__(), "link": "identity"}
+    asked = replace(_asked(source, its), predict=None, probability=lambda m: calibrated(m)[:, 1])
+    return _with_cut(Trees(**state), asked, lambda m: np.argmax(calibrated(m), axis=1) == 0)
+
+
+def _asked(source: Any, witness: Witness) -> Witness:
+    """The wrapper itself says the label."""
+
+    def label(X: FloatArray) -> npt.NDArray[np.int64]:
+        return positions(source.predict(witness.decode(X)), source.classes_)
+
+    return replace(witness, name=f"{type(source).__name__} of {witness.name}", label=label)
+
+
+def _one_output(
+    trees: Trees, witness: Witness, last: int
+) -> tuple[Trees, Witness, Callable[[FloatArray], FloatArray]]:
+    """The model with one output, from which the probability of one of two classes follows."""
+    if trees.n_classes > 2 or trees.task != "classification":
+        raise UnsupportedModelError(
+            f"A threshold or a calibration of a model with {trees.n_classes} classes "
+            f"(task={trees.task!r}) cannot be looked through; two classes can."
+        )
+    if trees.n_outputs == 1:
+        told = witness.probability
+
+        def probability(margin: FloatArray) -> FloatArray:
+            p = trees.means(margin[:, None])[:, 0] if told is None else told(margin)
+            return p if last == 1 else 1 - p
+
+        return trees, witness, probability
+    if trees.link != "share":
+        raise UnsupportedModelError(
+            f"This model has an output for each of two classes (link={trees.link!r}), whose "
+            f"rounded difference decides; train it with one output for a threshold."
+        )
+    state = trees.__getstate__()
+    value = trees.value[:, last : last + 1].astype(np.float64)
+    state.update(value=value, base=trees.base[last : last + 1], link="identity", compare=None)
+    # Shares are added up class by class and divided by the number of trees.
+    one = Trees(**{**state, "cut": None, "tree_output": None})
+    asked = replace(
+        witness,
+        margin=lambda X: witness.margin(X)[:, last : last + 1],
+        predict=None if witness.predict is None else lambda X: _both(witness, X, last),
+    )
+    return one, asked, lambda margin: margin / trees.divisor
+
+
+def _both(witness: Witness, X: FloatArray, last: int) -> FloatArray:
+    assert witness.predict is not None
+    return witness.predict(X)[:, last : last + 1]
+
+
+def _given(
+    inner: Any, witness: Witness, margin: FloatArray, probability: FloatArray, last: int
+) -> Any:
+    """A classifier that says what it is told, in the ways in which the model inside speaks."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    told = probability.astype(witness.dtype)
+    both = np.column_stack([1 - told, told])
+    score = witness.ours(margin[:, None])[:, 0]
+
+    def predict_proba(self: Any, X: Any) -> Any:
+        return both if last == 1 else both[:, ::-1]
+
+    def decision_function(self: Any, X: Any) -> Any:
+        return score
+
+    says: dict[str, Any] = {"fit": None, "__sklearn_is_fitted__": lambda self: True}
+    for way in (predict_proba, decision_function):
+        if hasattr(inner, way.__name__):
+            says[way.__name__] = way
+    given = type("Given", (ClassifierMixin, BaseEstimator), says)()
+    given.classes_ = inner.classes_
+    return given
+
+
+def _with_cut(trees: Trees, witness: Witness, is_first: Callable[[FloatArray], Any]) -> Loaded:
+    """The model that says the first class where it is told to."""
+    dtype = trees.value.dtype
+    ends = np.array([-1.0, 1.0]) * float(np.finfo(dtype).max) / 4
+    with np.errstate(all="ignore"):
+        low, high = np.asarray(is_first(ends), dtype=bool)
+        if high and not low:  # the first class is that of large margins
+            trees, witness = _negated(trees, witness)
+            cut = cut_of(lambda m: is_first(-m), dtype)
+        else:
+            cut = cut_of(is_first, dtype)
+    return Trees(**{**trees.__getstate__(), "cut": cut}), witness
+
+
+def _negated(trees: Trees, witness: Witness) -> Loaded:
+    state = {**trees.__getstate__(), "value": -trees.value, "base": -trees.base}
+    told = witness.probability
+    return Trees(**{**state, "link": "identity"}), replace(
+        witness,
+        margin=lambda X: -witness.margin(X),
+        ours=lambda margin: -witness.ours(-margin),
+        predict=None,
+        probability=None if told is None else lambda margin: told(-margin),
+    )

@@ -1,0 +1,113 @@
+"""Thresholds, calibrations and searches around a model: the label is the wrapper's own."""
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from threadpoolctl import threadpool_limits
+from xgboost import XGBClassifier
+
+import hardwood as hw
+from pipelines import around, credit, pipeline
+from samples import rows_around, table
+
+MODELS = {
+    "XGBoost": lambda: XGBClassifier(n_estimators=10, max_depth=4, n_jobs=1),
+    "LightGBM": lambda: LGBMClassifier(n_estimators=10, num_leaves=8, n_jobs=1, verbose=-1),
+    "forest": lambda: RandomForestClassifier(5, max_depth=4, random_state=0),
+    "histogram boosting": lambda: HistGradientBoostingClassifier(max_iter=10),
+    "gradient boosting": lambda: GradientBoostingClassifier(n_estimators=10),
+    "AdaBoost": lambda: AdaBoostClassifier(n_estimators=10),
+    "pipeline": lambda: make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=9)),
+}
+
+WRAPPERS = {
+    "threshold": lambda m: FixedThresholdClassifier(m, threshold=0.3),
+    "threshold of the first class": lambda m: FixedThresholdClassifier(
+        m, threshold=0.6, pos_label=0, response_method="predict_proba"
+    ),
+    "tuned threshold": lambda m: TunedThresholdClassifierCV(m, cv=2, thresholds=20),
+    "sigmoid": lambda m: CalibratedClassifierCV(m, ensemble=False, cv=2),
+    "isotonic": lambda m: CalibratedClassifierCV(m, ensemble=False, cv=2, method="isotonic"),
+    "threshold of a calibration": lambda m: FixedThresholdClassifier(
+        CalibratedClassifierCV(m, ensemble=False, cv=2), threshold=0.2
+    ),
+    "grid": lambda m: GridSearchCV(m, {}, cv=2),
+    "random": lambda m: RandomizedSearchCV(m, {}, n_iter=1, cv=2),
+    "halving": lambda m: HalvingGridSearchCV(m, {}, cv=2),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(limits=1):
+        yield
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_labels_are_those_of_the_wrapper(wrapper):
+    X, y = table("imbalanced")
+    for name, model in MODELS.items():
+        source = WRAPPERS[wrapper](model()).fit(X, y)
+        trees = hw.load_model(source, X=X)
+        rows = np.nan_to_num(rows_around(trees, 1000, np.random.default_rng(0)), nan=1.0)
+        for some in (X, np.clip(rows, -1e20, 1e20)):
+            np.testing.assert_array_equal(trees.predict(some), source.predict(some), err_msg=name)
+
+
+def test_a_calibration_that_turns_a_model_around_is_followed():
+    X, y = table("imbalanced")
+    frozen = FrozenEstimator(GradientBoostingClassifier(n_estimators=5).fit(X, y))
+    source = CalibratedClassifierCV(frozen, ensemble=False).fit(X, 1 - y)
+    assert source.calibrated_classifiers_[0].calibrators[0].a_ > 0
+    trees = hw.load_model(source)
+    np.testing.assert_array_equal(trees.predict(X), source.predict(X))
+
+
+def test_a_wrapper_of_a_pipeline_takes_its_frames():
+    frame, y = credit()
+    inner = pipeline("imputed, told", "one-hot", "XGBoost")
+    source = FixedThresholdClassifier(inner, threshold=0.35).fit(frame, y)
+    trees = hw.load_model(source, X=frame)
+    rows = around(trees, frame)
+    np.testing.assert_array_equal(trees.predict(rows), source.predict(rows))
+
+
+def test_what_is_no_sum_of_trees_is_refused_by_name():
+    X, y = table("imbalanced")
+    tree = MODELS["gradient boosting"]()
+    with pytest.raises(hw.UnsupportedModelError, match=r"averages 2 models, .* Set ensemble=False"):
+        hw.load_model(CalibratedClassifierCV(tree, cv=2, ensemble=True).fit(X, y))
+    with pytest.raises(hw.UnsupportedModelError, match="through TransformedTargetRegressor, which"):
+        hw.load_model(TransformedTargetRegressor(DecisionTreeRegressor(max_depth=2)).fit(X, y))
+    with pytest.raises(hw.UnsupportedModelError, match=r'VotingClassifier, .* method="cheng"'):
+        hw.load_model(VotingClassifier([("a", tree), ("b", tree)]).fit(X, y))
+    with pytest.raises(ValueError, match="GridSearchCV is not fitted yet; call fit first"):
+        hw.load_model(GridSearchCV(tree, {}))
+    with pytest.raises(ValueError, match="GridSearchCV has refit=False and so no model"):
+        hw.load_model(GridSearchCV(tree, {}, refit=False, cv=2).fit(X, y))
+    with pytest.raises(ValueError, match="FixedThresholdClassifier is not fitted yet; call fit"):
+        hw.load_model(FixedThresholdClassifier(tree))
+    three = CalibratedClassifierCV(tree, cv=2, ensemble=False).fit(X, np.arange(len(X)) % 3)
+    with pytest.raises(hw.UnsupportedModelError, match="has 3 classes, which it scales one by one"):
+        hw.load_model(three)
