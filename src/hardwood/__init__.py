@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
     from hardwood.report.audit import Audit, audit
+    from hardwood.report.displays import (
+        AdversarialGridDisplay,
+        ColumnBudgetDisplay,
+        DecisionBoundaryDisplay,
+        DistanceDistributionDisplay,
+        RobustnessCurveDisplay,
+    )
     from hardwood.threat import ANY, Threat, relative
     from hardwood.verify.certify import certify
     from hardwood.verify.curve import AccuracyCurve, certified_accuracy
@@ -44,11 +51,15 @@ _HOME = {
     "ANY": "threat",
     "AccuracyCurve": "verify.curve",
     "AdversarialBoostingClassifier": "estimators.adversarial",
+    "AdversarialGridDisplay": "report.displays",
     "AttackResult": "attack.result",
     "Audit": "report.audit",
     "BoostingRound": "ensemble.boosting",
     "Certificate": "verify.result",
     "ChengSettings": "attack.cheng",
+    "ColumnBudgetDisplay": "report.displays",
+    "DecisionBoundaryDisplay": "report.displays",
+    "DistanceDistributionDisplay": "report.displays",
     "DistanceResult": "verify.result",
     "HardwoodError": "errors",
     "HardwoodWarning": "errors",
@@ -58,6 +69,7 @@ _HOME = {
     "RobustGradientBoostingClassifier": "estimators.boosting",
     "RobustGradientBoostingRegressor": "estimators.boosting",
     "RobustRandomForestClassifier": "estimators.forest",
+    "RobustnessCurveDisplay": "report.displays",
     "Threat": "threat",
     "Trees": "model.trees",
     "UndecidedWarning": "errors",
@@ -76,11 +88,15 @@ __all__ = [
     "ANY",
     "AccuracyCurve",
     "AdversarialBoostingClassifier",
+    "AdversarialGridDisplay",
     "AttackResult",
     "Audit",
     "BoostingRound",
     "Certificate",
     "ChengSettings",
+    "ColumnBudgetDisplay",
+    "DecisionBoundaryDisplay",
+    "DistanceDistributionDisplay",
     "DistanceResult",
     "HardwoodError",
     "HardwoodWarning",
@@ -90,6 +106,7 @@ __all__ = [
     "RobustGradientBoostingClassifier",
     "RobustGradientBoostingRegressor",
     "RobustRandomForestClassifier",
+    "RobustnessCurveDisplay",
     "Threat",
     "Trees",
     "UndecidedWarning",

@@ -148,10 +148,10 @@ def plot_boundaries(
         label = _check.labels(y, trees.classes, trees.n_classes, len(rows))
         margin = 0.05 * np.maximum(np.ptp(rows, axis=0), 1e-9)
         low, high = rows.min(axis=0) - margin, rows.max(axis=0) + margin
-        _draw_regions(ax, trees, low, high)
+        draw_regions(ax, trees, low, high)
         for position in range(trees.n_classes):
             own = rows[label == position]
-            ax.scatter(*own.T, s=9, color=_hue(position, 1), edgecolor="white", lw=0.3)
+            ax.scatter(*own.T, s=9, color=hue(position, 1), edgecolor="white", lw=0.3)
         asked, truth = (X, y) if X_test is None else (X_test, y_test)
         accuracy = np.mean(trees.predict(asked) == np.asarray(truth))
         ax.set_title(f"{title}\n{'accuracy' if X_test is None else 'test accuracy'} {accuracy:.3f}")
@@ -162,7 +162,7 @@ def plot_boundaries(
     return axes
 
 
-def _hue(position: int, strength: float) -> tuple[float, ...]:
+def hue(position: int, strength: float) -> tuple[float, ...]:
     """The colour of a class, from white (strength 0) to full (1)."""
     code = _HUES[position % len(_HUES)]
     return tuple(1 - strength * (1 - int(code[i : i + 2], 16) / 255) for i in (1, 3, 5))
@@ -227,14 +227,15 @@ def _node(trees: Trees, at: int, depth: int, precision: int) -> _Node:
     label = largest if trees.classes is None else trees.classes[largest]
     lines.append(f"class {label}: {share:.{precision}f}")
     even = 1 / len(value)
-    return _Node("\n".join(lines), depth, _hue(largest, 0.75 * (share - even) / (1 - even)))
+    return _Node("\n".join(lines), depth, hue(largest, 0.75 * (share - even) / (1 - even)))
 
 
-def _draw_regions(ax: Any, trees: Trees, low: FloatArray, high: FloatArray) -> None:
+def draw_regions(ax: Any, trees: Trees, low: FloatArray, high: FloatArray) -> None:
+    """Colour the plane between two corners by what the model says, cell by cell."""
     edges = [_cuts(trees, feature, low[feature], high[feature]) for feature in (0, 1)]
     centres = np.meshgrid(*((cuts[1:] + cuts[:-1]) / 2 for cuts in edges))
     position = trees.predict_class(np.column_stack([axis.ravel() for axis in centres]))
-    colours = np.array([_hue(k, 0.3) for k in range(trees.n_classes)])
+    colours = np.array([hue(k, 0.3) for k in range(trees.n_classes)])
     ax.pcolormesh(*edges, colours[position].reshape(*centres[0].shape, 3))
 
 
