@@ -1,18 +1,21 @@
 # The verbs of the project. `make demo` and `make test` each work first on a fresh clone with
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cpp test-python lint format bench bench-boosting table2 inner defaults \
+.PHONY: help build demo test test-cpp test-python lint format bench bench-boosting defaults \
         docs sanitize fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+BUILD  := build/package
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
            $(shell find cpp/hardwood cpp/bind src -type f -not -name '*.pyc')
 CPP_FILES = git ls-files -co --exclude-standard 'cpp/*.hpp' 'cpp/*.cpp'
 CMAKE   = PATH="$(CURDIR)/$(BIN):$$PATH" cmake
-INSTALL = PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet
+PIP     = PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet
+INSTALL = $(PIP) --no-build-isolation --config-settings=build-dir=$(BUILD) \
+          --config-settings=cmake.define.HARDWOOD_TESTS=ON
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
@@ -21,17 +24,17 @@ help: ## Show the verbs
 
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.22" ninja
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.22" ninja
 	@touch $@
 
 # Not editable: tests see what users install, and a second build only compiles what changed.
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(INSTALL) --no-build-isolation ".[cli,report]"
+	$(INSTALL) ".[cli,report]"
 	@touch $@
 
 # From this tree, so that no index is asked for a package of our name; nothing is compiled twice.
 $(VENV)/.%-tools: pyproject.toml | $(VENV)/.built
-	$(INSTALL) --no-build-isolation ".[$*]"
+	$(INSTALL) ".[$*]"
 	@touch $@
 
 build: $(VENV)/.built ## Make .venv, build hardwood and install it there
@@ -41,11 +44,11 @@ demo: build ## Train a natural and a robust tree, attack and certify both, draw 
 
 test: test-cpp test-python ## All tests
 
-test-cpp: $(VENV)/.tools ## C++ tests
-	$(CMAKE) -S . -B build/tests -G Ninja --log-level=WARNING \
-	  -DHARDWOOD_PYTHON=OFF -DHARDWOOD_TESTS=ON -DHARDWOOD_CHECKS=ON
-	$(CMAKE) --build build/tests
-	build/tests/core_tests
+# Linked with the objects of the package, so that the core is compiled once.
+CASE ?=
+test-cpp: build ## C++ tests; CASE="words of a name" runs those cases
+	$(CMAKE) --build $(BUILD) --target core_tests -- --quiet
+	$(BUILD)/core_tests "$(CASE)"
 
 test-python: build $(VENV)/.test-tools ## Python tests, documentation examples included
 	$(BIN)/python -m pytest tests
@@ -75,9 +78,6 @@ bench-threads: build ## Two threads against one, alone and beside busy processes
 bench-forest: build $(VENV)/.bench-tools ## Forests against scikit-learn's and XGBoost's: time, accuracy
 	$(BIN)/python benchmarks/forest.py
 
-inner: build ## Robust accuracy of inner="paper" and "exact"; HARDWOOD_DATA names the directory of the data
-	@$(BIN)/python benchmarks/paper/inner.py
-
 defaults: build ## Boosting with nothing set but eps, on twelve tables; HARDWOOD_DATA names the directory of the data
 	@$(BIN)/python benchmarks/paper/defaults.py
 
@@ -87,19 +87,17 @@ bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the pape
 bench-distance: build $(VENV)/.bench-tools ## Exact distances against Veritas and HiGHS; HARDWOOD_DATA, HARDWOOD_PROTOTYPES
 	$(BIN)/python benchmarks/peers/distance.py
 
-table2: build ## The paper's Table 2 beside ours; HARDWOOD_DATA names the directory of the data
-	@$(BIN)/python benchmarks/paper/table2.py
-
 docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs; broken links are errors
 	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet docs build/docs
 	@echo "build/docs/index.html"
 
+SANITIZERS ?= address,undefined thread
 sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and thread sanitizers
-	for kind in address,undefined thread; do \
+	for kind in $(SANITIZERS); do \
 	  $(CMAKE) -S . -B build/sanitize-$$kind -G Ninja --log-level=WARNING \
 	    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHARDWOOD_PYTHON=OFF -DHARDWOOD_TESTS=ON \
 	    -DHARDWOOD_CHECKS=ON -DHARDWOOD_SANITIZE=$$kind && \
-	  $(CMAKE) --build build/sanitize-$$kind && build/sanitize-$$kind/core_tests || exit 1; \
+	  $(CMAKE) --build build/sanitize-$$kind --target core_tests -- --quiet && build/sanitize-$$kind/core_tests || exit 1; \
 	done
 
 FUZZ_SECONDS ?= 600

@@ -99,14 +99,20 @@ def assert_same_trees(one, other):
         assert getattr(one, name) == getattr(other, name), name
 
 
-def paper_data(name, n=None):
-    """Training rows and labels of one of the paper's data sets, from $HARDWOOD_DATA."""
+def paper_arrays(name):
+    """The arrays of one of the paper's data sets; without it, the test is skipped."""
     folder = os.environ.get("HARDWOOD_DATA")
     path = Path(folder or ".") / f"{name}.npz"
-    if folder is None or not path.exists():
+    if not folder or not path.exists():
         pytest.skip(f"needs {name}.npz in the directory that HARDWOOD_DATA names")
     with np.load(path) as data:
-        X, y = data["X_train"][:n], data["y_train"][:n]
+        return dict(data)
+
+
+def paper_data(name, n=None):
+    """Training rows and labels of one of the paper's data sets."""
+    data = paper_arrays(name)
+    X, y = data["X_train"][:n], data["y_train"][:n]
     return np.asarray(X, dtype=np.float64), np.unique(y, return_inverse=True)[1]
 
 

@@ -42,7 +42,7 @@ const Case nobody{"ambiguity: without a step nothing is ambiguous, not even on t
                     const Reach still{0, 0, -kFar, kFar};
                     for (const float x : {before(0.3f), 0.3f, after(0.3f)}) {
                       check(!ambiguous(still, x, 0.3f), "every row is sure");
-                      check(sure_left(still, x, 0.3f) == (x < 0.3f), "and goes its own way");
+                      check(that(sure_left(still, x, 0.3f)) == (x < 0.3f), "and goes its own way");
                     }
                   }};
 

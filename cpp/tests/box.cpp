@@ -27,8 +27,8 @@ const Case half_open{"box: an interval holds its low end and not its high end", 
                        const Interval interval{1.0, 2.0};
                        check(interval.contains(1.0), "low end");
                        check(!interval.contains(2.0), "high end");
-                       check(interval.nearest(0.0) == 1.0, "up to the low end");
-                       check(interval.nearest(3.0) == std::nextafter(2.0, 0.0),
+                       check(that(interval.nearest(0.0)) == 1.0, "up to the low end");
+                       check(that(interval.nearest(3.0)) == std::nextafter(2.0, 0.0),
                              "just below the high end");
                        check((Interval{1.0, 1.0}.empty()), "no double between");
                      }};

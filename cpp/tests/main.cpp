@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "check.hpp"
@@ -41,9 +42,11 @@ void check_refused(void (*call)(), const std::string& words, std::source_locatio
   }
 }
 
-int run_all() {
-  std::size_t n_failed = 0;
+/// Run the cases whose names contain `words`; at least one must.
+int run(std::string_view words) {
+  std::size_t n_run = 0, n_failed = 0;
   for (const Named& test : cases()) {
+    if (std::string_view(test.name).find(words) == std::string_view::npos) continue;
     failed = false;
     try {
       test.run();
@@ -51,12 +54,24 @@ int run_all() {
       check(false, std::string("threw: ") + error.what());
     }
     if (failed) std::printf("FAILED %s\n", test.name);
+    ++n_run;
     n_failed += failed;
   }
-  std::printf("%zu passed, %zu failed\n", cases().size() - n_failed, n_failed);
-  return n_failed == 0 && !cases().empty() ? 0 : 1;
+  if (n_run == 0) std::printf("no case has \"%s\" in its name\n", std::string(words).c_str());
+  std::printf("%zu passed, %zu failed\n", n_run - n_failed, n_failed);
+  return n_failed == 0 && n_run > 0 ? 0 : 1;
+}
+
+/// Print the names of all cases.
+int list() {
+  for (const Named& test : cases()) std::puts(test.name);
+  return 0;
 }
 
 }  // namespace hardwood::tests
 
-int main() { return hardwood::tests::run_all(); }
+/// core_tests [words of a name | --list]
+int main(int n_words, char** words) {
+  const std::string_view first = n_words > 1 ? words[1] : "";
+  return first == "--list" ? hardwood::tests::list() : hardwood::tests::run(first);
+}

@@ -65,7 +65,7 @@ const Case tasks_make_tasks{
                            if (thread < 0 || thread >= n_threads) n_calls = -1'000'000;
                            if (depth > 0) more.insert(more.end(), {depth - 1, depth - 1});
                          });
-          check(n_calls == 15 + 63, "two full binary trees, of depth 3 and 5");
+          check(that(n_calls) == 15 + 63, "two full binary trees, of depth 3 and 5");
         }
       }
       parallel_tasks(std::vector<int>{}, 2,
@@ -116,7 +116,7 @@ const Case many_callers{"parallel: several threads may run loops at once", [] {
                             });
                           }
                           for (std::thread& caller : callers) caller.join();
-                          check(n_wrong == 0, "a loop lost turns");
+                          check(that(n_wrong) == 0, "a loop lost turns");
                         }};
 
 const Case any_number_of_threads{
@@ -158,8 +158,9 @@ const Case interrupts{"parallel: an interrupt ends a loop, on every thread", [] 
                             caught = std::string(error.what()) == "enough";
                           }
                           check(caught, "what the interrupt throws must come out");
-                          check(n_turns < 10'000, "the loop must end early");
-                          check(Interrupt::current() == nullptr, "the interrupt must be gone");
+                          check(that(n_turns) < 10'000, "the loop must end early");
+                          check(that(Interrupt::current()) == nullptr,
+                                "the interrupt must be gone");
                         }
                       }};
 

@@ -1,6 +1,5 @@
 """The hardwood command as a user meets it."""
 
-import os
 import re
 import subprocess
 import sys
@@ -8,17 +7,7 @@ import sys
 import pytest
 
 import hardwood
-
-
-def run(*words, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "hardwood", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "100", **{k: os.environ[k] for k in ("HOME", "PATH") if k in os.environ}},
-    )
+from command import run
 
 
 def test_version():
@@ -28,7 +17,8 @@ def test_version():
 def test_help_names_the_commands():
     done = run("--help")
     assert done.returncode == 0
-    assert "demo" in done.stdout
+    for command in ("demo", "convert", "reproduce"):
+        assert f" {command} " in done.stdout
 
 
 def test_demo_prints_the_comparison_and_writes_the_picture(tmp_path):

@@ -1,36 +1,22 @@
 """`hardwood reproduce` as a user meets it."""
 
-import pytest
-
-pytest.importorskip("typer")
-pytest.importorskip("matplotlib")
-from typer.testing import CliRunner
-
-from hardwood.cli.reproduce import reproduce
-
-
-def run(*words):
-    import typer
-
-    app = typer.Typer()
-    app.command()(reproduce)
-    return CliRunner().invoke(app, list(words))
+from command import run
 
 
 def test_list_names_tables_and_figures():
-    done = run("--list")
-    assert done.exit_code == 0
+    done = run("reproduce", "--list")
+    assert done.returncode == 0, done.stderr
     for key in ("table2", "table3", "trees", "forest", "accuracy", "toy", "images"):
-        assert f"\n{key} " in f"\n{done.output}"
+        assert f"\n{key} " in f"\n{done.stdout}"
 
 
 def test_the_toy_figure(tmp_path):
-    done = run("toy", "--out", str(tmp_path))
-    assert done.exit_code == 0, done.output
+    done = run("reproduce", "toy", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
     assert (tmp_path / "figures" / "toy.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_unknown_table():
-    done = run("table9")
-    assert isinstance(done.exception, ValueError)
-    assert "'table9' is no table or figure; choose from table2," in str(done.exception)
+    done = run("reproduce", "table9")
+    assert done.returncode == 1
+    assert "hardwood: 'table9' is no table or figure; choose from table2," in done.stderr

@@ -4,10 +4,6 @@ import numpy as np
 import pytest
 
 import hardwood as hw
-
-for _library in ("xgboost", "lightgbm", "catboost", "onnxruntime", "skl2onnx"):
-    pytest.importorskip(_library)
-
 import hunt.kinds  # noqa: F401 - enters all kinds
 from hunt.enumerate import Cells, Contradiction, edges_of, first_not_left
 from hunt.hunt import hunt_one

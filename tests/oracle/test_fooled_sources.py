@@ -18,22 +18,26 @@ import hardwood as hw
 
 
 def xgboost(**settings):
-    library = pytest.importorskip("xgboost")
+    import xgboost as library
+
     return library.XGBClassifier(n_estimators=12, max_depth=4, n_jobs=1, **settings)
 
 
 def xgboost_forest():
-    library = pytest.importorskip("xgboost")
+    import xgboost as library
+
     return library.XGBRFClassifier(n_estimators=12, max_depth=4, n_jobs=1)
 
 
 def lightgbm(**settings):
-    library = pytest.importorskip("lightgbm")
+    import lightgbm as library
+
     return library.LGBMClassifier(n_estimators=12, num_leaves=12, n_jobs=1, verbose=-1, **settings)
 
 
 def catboost():
-    library = pytest.importorskip("catboost")
+    import catboost as library
+
     return library.CatBoostClassifier(
         iterations=12, depth=4, verbose=False, allow_writing_files=False, thread_count=1
     )

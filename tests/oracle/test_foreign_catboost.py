@@ -6,6 +6,7 @@ double may differ; a wrong leaf would differ by far more.
 
 import json
 
+import catboost
 import numpy as np
 import pytest
 
@@ -13,7 +14,6 @@ import hardwood as hw
 from hardwood.model.load import load_bytes
 from samples import rows_around, table
 
-catboost = pytest.importorskip("catboost")
 QUIET = {"iterations": 10, "verbose": 0, "thread_count": 1, "allow_writing_files": False}
 
 
@@ -56,7 +56,8 @@ def test_we_read_their_regressors():
 
 
 def test_what_cannot_be_read_is_refused_by_name():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     X, y = table("imbalanced")
     frame = pandas.DataFrame(X).assign(job=np.where(y == 1, "cook", "clerk"))
     model = catboost.CatBoostClassifier(**QUIET).fit(frame, y, cat_features=["job"])

@@ -4,6 +4,7 @@ import base64
 import json
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
@@ -13,8 +14,6 @@ from hardwood.model import file
 from hardwood.model.load import load_bytes
 from oracle.walk import label_of, leaves_of, margin_of
 from samples import assert_same_trees
-
-pandas = pytest.importorskip("pandas")
 
 JOBS = ["clerk", "cook", "mason", "smith", "tailor", "weaver"]
 
@@ -53,7 +52,8 @@ def codes(n, rng, numbers=None):
 
 
 def xgboost_model(n_onehot):
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     X, y = frame()
     model = xgboost.XGBClassifier(
         n_estimators=20,
@@ -72,7 +72,8 @@ def xgboost_model(n_onehot):
 
 
 def lightgbm_model(X):
-    lightgbm = pytest.importorskip("lightgbm")
+    import lightgbm
+
     model = lightgbm.LGBMClassifier(
         n_estimators=20, min_child_samples=3, min_data_per_group=3, cat_smooth=1, verbose=-1,
         n_jobs=1,
@@ -181,7 +182,8 @@ def test_leaf_categories_say_who_ends_where():
 
 @pytest.mark.parametrize("suffix", [".json", ".ubj"])
 def test_categories_travel_in_our_files_and_through_xgboost(tmp_path, suffix):
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     sources = [
         hw.load_model(xgboost_model(1)[0]),
         hw.load_model(lightgbm_model(frame()[0])[0]),
@@ -241,7 +243,8 @@ def test_no_threat_changes_a_category(norm, n_trees):
 
 
 def test_names_that_xgboost_garbles_are_not_taken_for_names():
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     X, y = frame()
     X["job"] = X["job"].cat.rename_categories({"mason": "maçon"})
     model = xgboost.XGBClassifier(n_estimators=3, enable_categorical=True, n_jobs=1).fit(X, y)

@@ -3,6 +3,7 @@
 LightGBM adds in double, in tree order, and so do we; a random forest divides the sum.
 """
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +11,6 @@ import pytest
 import hardwood as hw
 from hardwood.model.load import load_bytes
 from samples import TABLES, rows_around, table
-
-lightgbm = pytest.importorskip("lightgbm")
 
 THEIRS = {
     "binary": {"objective": "binary"},

@@ -6,15 +6,14 @@ Runtimes add float32 in an order of their own, so margins are close; leaves are 
 import builtins
 
 import numpy as np
+import onnx
+import onnxruntime as runtime
 import pytest
 from sklearn import ensemble, tree
 
 import hardwood as hw
 from hardwood.model.load import load_bytes
 from samples import random_trees, rows_around, table
-
-onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
 
 KINDS = {
     "binary": {"link": "logistic", "base": np.float32([-0.7])},
@@ -53,7 +52,8 @@ def test_our_own_come_back(tmp_path, kind):
     ids=lambda model: type(model).__name__,
 )
 def test_classifiers_of_skl2onnx(tmp_path, model, n_classes):
-    skl2onnx = pytest.importorskip("skl2onnx")
+    import skl2onnx
+
     X, y = table("imbalanced")
     X = X.astype(np.float32)
     y = y + (X[:, 1] > 0) if n_classes == 3 else y
@@ -83,7 +83,8 @@ def test_classifiers_of_skl2onnx(tmp_path, model, n_classes):
     ids=lambda model: type(model).__name__,
 )
 def test_regressors_of_skl2onnx(model):
-    skl2onnx = pytest.importorskip("skl2onnx")
+    import skl2onnx
+
     X, _ = table("imbalanced")
     X = X.astype(np.float32)
     proto = skl2onnx.to_onnx(model.fit(X, X[:, 0] * X[:, 1]), X[:1])

@@ -104,7 +104,8 @@ def test_we_read_their_isolation_forests(parameters):
 
 
 def test_column_names_come_along_without_a_warning(recwarn):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     X, y = table("imbalanced")
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     trees = hw.load_model(CLASSIFIERS["forest"].fit(frame, y), X=frame)

@@ -1,7 +1,5 @@
 """What the histogram engine promises beside its splits."""
 
-import signal
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -235,25 +233,6 @@ def test_gradients_of_very_different_size_are_not_lost():
     )
     value = tree.value[leaf[:, 0], 0]
     assert np.allclose(value[1:], -g[1:, 0], rtol=1e-2)
-
-
-def test_a_signal_stops_growth_and_the_table_still_works():
-    X, g, h = data(8)
-    table = HistTable(X, Threat(0.1).reach(D))
-    many = np.tile(g, (1, 400)), np.tile(h, (1, 400))
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            table.grow(*many, rules=NewtonRules(max_depth=-1))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    assert len(table.grow(g, h, rules=RULES)[0]) == 1
 
 
 def test_refusals_show_the_value():

@@ -75,7 +75,8 @@ def test_present_against_missing_is_a_split_of_its_own():
 
 
 def test_column_names_come_along():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     X, y = table(2, False, seed=0)
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     trees = hw.load_model(DecisionTreeClassifier(max_depth=3, random_state=0).fit(frame, y))

@@ -209,14 +209,50 @@ class Encoder {
   Code missing_, zero_;
 };
 
-template <class Table, class X>
-bool any_missing(const Table& table, std::size_t feature, Tile<X>& tile) {
-  std::vector<std::uint32_t> rows(table.n_rows());
+}  // namespace
+
+/// A table whose kind is forgotten, asked a tile at a time: what follows is compiled for each type
+/// of value, not for each kind of table.
+template <class X>
+class TiledTable {
+ public:
+  template <class Table>
+  explicit TiledTable(const Table& table)
+      : table_(&table),
+        starts_of_([](const void* of, std::span<const std::uint32_t> rows) {
+          return starts_of(*static_cast<const Table*>(of), rows);
+        }),
+        read_tile_([](const void* of, std::size_t first, std::size_t last,
+                      std::span<const std::uint32_t> rows, std::size_t* next, Tile<X>& tile) {
+          read_tile(*static_cast<const Table*>(of), first, last, rows, next, tile);
+        }) {}
+
+  std::vector<std::size_t> starts(std::span<const std::uint32_t> rows) const {
+    return starts_of_(table_, rows);
+  }
+  void read(std::size_t first, std::size_t last, std::span<const std::uint32_t> rows,
+            std::size_t* next, Tile<X>& tile) const {
+    read_tile_(table_, first, last, rows, next, tile);
+  }
+
+ private:
+  const void* table_;
+  std::vector<std::size_t> (*starts_of_)(const void*, std::span<const std::uint32_t>);
+  void (*read_tile_)(const void*, std::size_t, std::size_t, std::span<const std::uint32_t>,
+                     std::size_t*, Tile<X>&);
+};
+
+namespace {
+
+template <class X>
+bool any_missing(const TiledTable<X>& table, std::size_t n_rows, std::size_t feature,
+                 Tile<X>& tile) {
+  std::vector<std::uint32_t> rows(n_rows);
   std::iota(rows.begin(), rows.end(), 0);
-  std::vector<std::size_t> next = starts_of(table, rows);
+  std::vector<std::size_t> next = table.starts(rows);
   bool any = false;
   for_each_tile(rows, next.data(), [&](std::span<const std::uint32_t> some, std::size_t* at) {
-    read_tile(table, feature, feature + 1, some, at, tile);
+    table.read(feature, feature + 1, some, at, tile);
     const std::span<const X> x(tile[0].x.data(), tile[0].n);
     any = any || std::ranges::any_of(x, [](X value) { return std::isnan(value); });
   });
@@ -258,13 +294,14 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
                                 std::to_string(n_rows_) + " rows, got " +
                                 std::to_string(weight.size()) + ".");
   }
+  const TiledTable<decltype(value_type(table))> tiles(table);
   if (weight.empty()) {
-    choose_all_edges<float>(table, reach, {sample_rows(n_rows_, kSample), {}}, max_bins, n_threads);
+    choose_all_edges<float>(tiles, reach, {sample_rows(n_rows_, kSample), {}}, max_bins, n_threads);
   } else {
-    choose_all_edges<Value>(table, reach, sample_rows(weight, kSample), max_bins, n_threads);
+    choose_all_edges<Value>(tiles, reach, sample_rows(weight, kSample), max_bins, n_threads);
   }
   columns_ = Buffer<Code>(n_features() * n_rows_);
-  encode(table, n_threads);
+  encode(tiles, n_threads);
 }
 
 template <class Table>
@@ -275,7 +312,7 @@ Binned::Binned(const Table& table, Cuts cuts, int n_threads)
       has_missing_(n_features()),
       columns_(n_features() * n_rows_),
       n_threads_(n_threads) {
-  encode(table, n_threads);
+  encode(TiledTable<decltype(value_type(table))>(table), n_threads);
 }
 
 Binned::Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads)
@@ -316,10 +353,9 @@ const Blocks& Binned::blocks() const {
   return blocks_;
 }
 
-template <class Row, class Table>
-void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
+template <class Row, class X>
+void Binned::choose_all_edges(const TiledTable<X>& table, std::span<const Reach> reach,
                               const WeightedRows& sampled, std::size_t max_bins, int n_threads) {
-  using X = decltype(value_type(table));
   // In groups, so that the sample of a wide table is never in memory as a whole.
   struct Workspace {
     Tile<X> tile;
@@ -339,11 +375,11 @@ void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
     auto& workspace = workspaces[static_cast<std::size_t>(thread)];
     if (!workspace) workspace = std::make_unique<Workspace>();
     auto& [tile, samples, scratch, next, last_read] = *workspace;
-    if (last_read == 0 || first < last_read) next = starts_of(table, rows);
+    if (last_read == 0 || first < last_read) next = table.starts(rows);
     last_read = last;
     for (auto& sample : samples) sample.values.clear(), sample.n_zeros = sample.n_missing = 0;
     for_each_tile(rows, next.data(), [&](std::span<const std::uint32_t> some, std::size_t* at) {
-      read_tile(table, first, last, some, at, tile);
+      table.read(first, last, some, at, tile);
       const std::uint64_t* const counts = sampled.counts.data() + (some.data() - rows.data());
       for (std::size_t j = 0; j < last - first; ++j) {
         add_to(samples[j], tile[j], some.size(), counts);
@@ -355,15 +391,14 @@ void Binned::choose_all_edges(const Table& table, std::span<const Reach> reach,
       // One code is kept for missing values, unless just that one makes every value a bin.
       const bool needs_all = values.size() == n_codes() && max_bins == n_codes();
       const bool takes_all = needs_all && sample.n_missing == 0 &&
-                             (rows.size() == n_rows_ || !any_missing(table, f, tile));
+                             (rows.size() == n_rows_ || !any_missing(table, n_rows_, f, tile));
       cuts_.choose(f, values, sample.n_missing, reach[f], max_bins, takes_all);
     }
   });
 }
 
-template <class Table>
-void Binned::encode(const Table& table, int n_threads) {
-  using X = decltype(value_type(table));
+template <class X>
+void Binned::encode(const TiledTable<X>& table, int n_threads) {
   std::vector<Encoder<X>> encoders;
   for (const auto& edges : cuts_.edges) encoders.emplace_back(edges, missing_code());
   struct Workspace {
@@ -386,10 +421,10 @@ void Binned::encode(const Table& table, int n_threads) {
     const std::size_t n = end - begin;
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(begin));
     const std::span<const std::uint32_t> some(rows.data(), n);
-    std::vector<std::size_t> next = starts_of(table, some);
+    std::vector<std::size_t> next = table.starts(some);
     for (std::size_t first = 0; first < n_features(); first += kTileWidth) {
       const std::size_t last = std::min(first + kTileWidth, n_features());
-      read_tile(table, first, last, some, next.data(), tile);
+      table.read(first, last, some, next.data(), tile);
       for (std::size_t f = first; f < last; ++f) {
         const TileColumn<X>& column = tile[f - first];
         std::array<Code, kTile> code;

@@ -38,6 +38,9 @@ struct SparseTable {
   std::size_t n_features() const { return kLinesAreRows ? n_across : n_lines(); }
 };
 
+template <class X>
+class TiledTable;
+
 /// The smallest and the largest value that a bin holds; empty bins have smallest > largest.
 struct BinRange {
   double smallest;
@@ -110,11 +113,11 @@ class Binned {
   const Blocks& blocks() const;
 
  private:
-  template <class Row, class Table>
-  void choose_all_edges(const Table& table, std::span<const Reach> reach,
+  template <class Row, class X>
+  void choose_all_edges(const TiledTable<X>& table, std::span<const Reach> reach,
                         const WeightedRows& sampled, std::size_t max_bins, int n_threads);
-  template <class Table>
-  void encode(const Table& table, int n_threads);
+  template <class X>
+  void encode(const TiledTable<X>& table, int n_threads);
   std::vector<std::vector<Code>> present_codes() const;
 
   std::size_t n_rows_;

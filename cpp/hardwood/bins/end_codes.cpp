@@ -71,6 +71,43 @@ void read_rows(const SparseTable<X, Index, false>& table, std::size_t first,
   }
 }
 
+}  // namespace
+
+/// A table whose kind is forgotten: what follows is compiled once, not for each kind.
+class ColumnReader {
+ public:
+  template <class Table>
+  explicit ColumnReader(const Table& table)
+      : table_(&table),
+        n_rows_(table.n_rows()),
+        read_column_([](const void* of, std::size_t feature, std::size_t begin, std::size_t end,
+                        double* out) {
+          read_column(*static_cast<const Table*>(of), feature, begin, end, out);
+        }),
+        read_rows_([](const void* of, std::size_t first, std::span<const std::uint32_t> rows,
+                      std::span<std::vector<float>> out) {
+          read_rows(*static_cast<const Table*>(of), first, rows, out);
+        }) {}
+
+  std::size_t n_rows() const { return n_rows_; }
+  void column(std::size_t feature, std::size_t begin, std::size_t end, double* out) const {
+    read_column_(table_, feature, begin, end, out);
+  }
+  void rows(std::size_t first, std::span<const std::uint32_t> rows,
+            std::span<std::vector<float>> out) const {
+    read_rows_(table_, first, rows, out);
+  }
+
+ private:
+  const void* table_;
+  std::size_t n_rows_;
+  void (*read_column_)(const void*, std::size_t, std::size_t, std::size_t, double*);
+  void (*read_rows_)(const void*, std::size_t, std::span<const std::uint32_t>,
+                     std::span<std::vector<float>>);
+};
+
+namespace {
+
 void join(std::vector<float>& candidates, const std::vector<float>& more) {
   candidates.insert(candidates.end(), more.begin(), more.end());
   std::ranges::sort(candidates);
@@ -116,20 +153,20 @@ EndCodes<Code>::EndCodes(const Table& table, std::span<const Reach> reach, std::
     throw std::invalid_argument("certified boosting takes fewer than 2^31 rows, got " +
                                 std::to_string(n_rows_) + ".");
   }
-  choose_all(table, reach, max_bins, at_rest, n_threads);
+  const ColumnReader columns(table);
+  choose_all(columns, reach, max_bins, at_rest, n_threads);
   codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
-  encode(table, reach, 0, n_threads);
+  encode(columns, reach, 0, n_threads);
   if (at_rest) {
     std::vector<Reach> nobody;
     for (const Reach& one : reach) nobody.push_back(one.still());
-    encode(table, nobody, table.n_rows(), n_threads);
+    encode(columns, nobody, table.n_rows(), n_threads);
   }
   find_busy(n_threads);
 }
 
 template <class Code>
-template <class Table>
-void EndCodes<Code>::choose_all(const Table& table, std::span<const Reach> reach,
+void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach> reach,
                                 std::size_t max_bins, bool at_rest, int n_threads) {
   // Missing values of all rows, not only of the sample.
   std::vector<std::vector<std::uint8_t>> missing_of(static_cast<std::size_t>(n_threads),
@@ -138,7 +175,7 @@ void EndCodes<Code>::choose_all(const Table& table, std::span<const Reach> reach
                   [&](std::size_t begin, std::size_t end, int thread) {
                     std::array<double, kTile> x;
                     for (std::size_t f = 0; f < n_features(); ++f) {
-                      read_column(table, f, begin, end, x.data());
+                      table.column(f, begin, end, x.data());
                       bool missing = false;
                       for (std::size_t i = 0; i < end - begin; ++i) missing |= std::isnan(x[i]);
                       missing_of[static_cast<std::size_t>(thread)][f] |= missing;
@@ -153,7 +190,7 @@ void EndCodes<Code>::choose_all(const Table& table, std::span<const Reach> reach
     const std::size_t first = b * kWidth, n = std::min(kWidth, n_features() - first);
     std::array<std::vector<float>, kWidth> samples;
     std::vector<float> scratch;
-    read_rows(table, first, rows, {samples.data(), n});
+    table.rows(first, rows, {samples.data(), n});
     for (std::size_t f = first; f < first + n; ++f) {
       const std::vector<Value> values = count_values(samples[f - first], scratch);
       // With missing values, one code is theirs, and one candidate tells them from all others.
@@ -175,9 +212,8 @@ void EndCodes<Code>::choose_all(const Table& table, std::span<const Reach> reach
 }
 
 template <class Code>
-template <class Table>
-void EndCodes<Code>::encode(const Table& table, std::span<const Reach> reach, std::size_t first_row,
-                            int n_threads) {
+void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> reach,
+                            std::size_t first_row, int n_threads) {
   std::vector<CodeFinder> finders;
   for (std::size_t f = 0; f < n_features(); ++f) finders.emplace_back(candidates_[f]);
   parallel_blocks(table.n_rows(), kTile, n_threads, [&](std::size_t begin, std::size_t end, int) {
@@ -192,7 +228,7 @@ void EndCodes<Code>::encode(const Table& table, std::span<const Reach> reach, st
         for (std::size_t i = 0; i < n; ++i) to[i * kRowCodes] = to[i * kRowCodes + kWidth] = 0;
         continue;
       }
-      read_column(table, f, begin, end, x.data());
+      table.column(f, begin, end, x.data());
       for (std::size_t i = 0; i < n; ++i) {
         const BallEnds<float> ends(reach[f], x[i]);
         lowest[i] = ends.lowest;

@@ -11,6 +11,8 @@
 
 namespace hardwood::bins {
 
+class ColumnReader;
+
 /// Where the ends of every row's ball lie among the candidate thresholds: two codes for each row
 /// and feature, the numbers of candidates that are not above the lower end and not above the upper
 /// one. At candidate k a row is surely right if k < lower, surely left if k >= upper, and ambiguous
@@ -62,11 +64,9 @@ class EndCodes {
   }
 
  private:
-  template <class Table>
-  void choose_all(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
+  void choose_all(const ColumnReader& table, std::span<const Reach> reach, std::size_t max_bins,
                   bool at_rest, int n_threads);
-  template <class Table>
-  void encode(const Table& table, std::span<const Reach> reach, std::size_t first_row,
+  void encode(const ColumnReader& table, std::span<const Reach> reach, std::size_t first_row,
               int n_threads);
 
   void find_busy(int n_threads);

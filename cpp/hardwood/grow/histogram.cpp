@@ -49,12 +49,11 @@ void add(std::span<const typename Stat::Row> rows, std::size_t stride, const Pas
       }
     }
   };
-  const std::size_t n_ahead = rows.size() > kAhead ? rows.size() - kAhead : 0;
-  for (std::size_t i = 0; i < n_ahead; ++i) {
-    __builtin_prefetch(codes + std::size_t{rows[i + kAhead].row} * stride);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t ahead = std::min(i + kAhead, rows.size() - 1);    // a second loop, compiled
+    __builtin_prefetch(codes + std::size_t{rows[ahead].row} * stride);  // 512 times, is dearer
     add_row(rows[i]);
   }
-  for (std::size_t i = n_ahead; i < rows.size(); ++i) add_row(rows[i]);
 }
 
 template <class Stat, std::size_t kWidth, bool kSides, std::size_t kCodes>
@@ -72,13 +71,12 @@ void add_apart(std::span<const typename Stat::Row> rows, std::span<const Pass* c
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kWidth; ++j) to[j][side + codes[j][row.row]] += cell;
   };
-  const std::size_t n_ahead = rows.size() > kAhead ? rows.size() - kAhead : 0;
-  for (std::size_t i = 0; i < n_ahead; ++i) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t ahead = std::min(i + kAhead, rows.size() - 1);
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kWidth; ++j) __builtin_prefetch(codes[j] + rows[i + kAhead].row);
+    for (std::size_t j = 0; j < kWidth; ++j) __builtin_prefetch(codes[j] + rows[ahead].row);
     add_row(rows[i]);
   }
-  for (std::size_t i = n_ahead; i < rows.size(); ++i) add_row(rows[i]);
 }
 
 template <class Stat>
@@ -96,6 +94,16 @@ Add<Stat> choose(const Pass& pass) {
   static constexpr auto kNext = by_width<Stat, true, kSides, kCodes>(widths);
   static constexpr auto kSome = by_width<Stat, false, kSides, kCodes>(widths);
   return (pass.adjacent ? kNext : kSome)[pass.n_columns() - 1];
+}
+
+template <class Stat>
+Add<Stat> choose(const HistogramPlan& plan, const Pass& pass) {
+  if constexpr (!Stat::kClasses) {  // classes are sides, and there are at least two
+    if (plan.n_sides == 1) {
+      return plan.n_codes == 256 ? choose<Stat, false, 256>(pass) : choose<Stat, false, 64>(pass);
+    }
+  }
+  return plan.n_codes == 256 ? choose<Stat, true, 256>(pass) : choose<Stat, true, 64>(pass);
 }
 
 /// Whether rows with nothing unusual are left out; of classes there may be too many for that.
@@ -208,10 +216,7 @@ void HistogramPlan::plan_blocks(const bins::Binned& binned, std::span<const Feat
 template <class Stat>
 void add_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan, const Pass& pass,
               typename Stat::Cell* cells) {
-  const Add<Stat> add =
-      plan.n_codes == 256
-          ? (plan.n_sides > 1 ? choose<Stat, true, 256> : choose<Stat, false, 256>)(pass)
-          : (plan.n_sides > 1 ? choose<Stat, true, 64> : choose<Stat, false, 64>)(pass);
+  const Add<Stat> add = choose<Stat>(plan, pass);
   if constexpr (kPassesOver<Stat>) {
     if (pass.busy) {
       Gathered<Stat> gathered;

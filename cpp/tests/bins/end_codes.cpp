@@ -14,6 +14,7 @@ namespace {
 
 using tests::Case;
 using tests::check;
+using tests::that;
 
 /// Tenths, some of them one float away, some missing.
 std::vector<double> random_table(tests::Random& random, std::size_t n) {
@@ -50,8 +51,10 @@ void check_codes() {
         if (i >= n_rows) moved.down = moved.up = 0;
         for (std::size_t k = 0; k < codes.candidates(f).size(); ++k) {
           const float threshold = codes.candidates(f)[k];
-          check((k >= upper) == sure_left(moved, value, threshold), "left as ambiguity.hpp says");
-          check((k < lower) == sure_right(moved, value, threshold), "right as ambiguity.hpp says");
+          check(that(k >= upper) == sure_left(moved, value, threshold),
+                "left as ambiguity.hpp says");
+          check(that(k < lower) == sure_right(moved, value, threshold),
+                "right as ambiguity.hpp says");
         }
       }
     }
@@ -72,10 +75,11 @@ const Case busy_rows{"bins: rows that are not busy have the usual codes", [] {
                        const EndCodes<std::uint8_t> codes(
                            DenseTable<float>{{x.data(), n_rows, n_features}}, reach, 256, true, 1);
                        const std::uint64_t* const busy = codes.busy(0);
-                       check(busy != nullptr, "most rows are alike");
+                       check(that(busy) != nullptr, "most rows are alike");
                        for (std::size_t i = 0; busy && i < codes.n_rows(); ++i) {
                          const bool is_busy = busy[i / 64] >> (i % 64) & 1;
-                         check(is_busy == (i % n_rows % 7 == 0), "busy are the rows with a value");
+                         check(that(is_busy) == (i % n_rows % 7 == 0),
+                               "busy are the rows with a value");
                        }
                      }};
 
@@ -85,8 +89,9 @@ const Case candidates_are_few{
       const std::vector<float> found = choose_candidates(values, {0.2, 0.2, -9, 9}, 100);
       check(found.size() == 1 && found[0] > 0.3f && found[0] < 0.7f, "one gap is left");
       check(choose_candidates(values, {0.5, 0.5, -9, 9}, 100).empty(), "touching balls leave none");
-      check(choose_candidates(values, {0, 0, -9, 9}, 100).size() == 3, "at rest, every gap");
-      check(choose_candidates(values, {0, 0, -9, 9}, 2).size() == 2, "no more than there is room");
+      check(that(choose_candidates(values, {0, 0, -9, 9}, 100).size()) == 3, "at rest, every gap");
+      check(that(choose_candidates(values, {0, 0, -9, 9}, 2).size()) == 2,
+            "no more than there is room");
     }};
 
 }  // namespace

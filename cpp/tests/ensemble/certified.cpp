@@ -12,6 +12,7 @@ namespace {
 
 using tests::Case;
 using tests::check;
+using tests::that;
 
 struct Run {
   std::vector<float> low, high;
@@ -49,9 +50,9 @@ const Case any_number_of_threads{
         for (const int n_threads : {2, 4}) {
           const Run more = boost(n_rows, n_threads);
           check(one.low == more.low && one.high == more.high, "the same margins");
-          check(one.trees[2].threshold == more.trees[2].threshold, "the same trees");
+          check(that(one.trees[2].threshold) == more.trees[2].threshold, "the same trees");
         }
-        check(one.low != one.high, "somebody can be moved");
+        check(that(one.low) != one.high, "somebody can be moved");
       }
     }};
 

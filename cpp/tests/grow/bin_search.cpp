@@ -138,7 +138,7 @@ const Case pinned_to_the_criterion{
           n_splits += truth.feature != kLeaf;
         }
       }
-      check(n_splits > 300, "most nodes should have a split: " + std::to_string(n_splits));
+      check(that(n_splits) > 300, "most nodes should have a split: " + std::to_string(n_splits));
     }};
 
 }  // namespace

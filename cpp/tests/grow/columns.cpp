@@ -47,7 +47,7 @@ void check_range(const Columns& columns, std::size_t begin, std::size_t end,
   const std::vector<double> x = table();
   for (std::size_t feature = 0; feature < kFeatures; ++feature) {
     const auto entries = columns.entries(feature, begin, end);
-    check(rows_of(entries) == rows, "every column has the node's rows in the node's range");
+    check(that(rows_of(entries)) == rows, "every column has the node's rows in the node's range");
     check(in_order(entries), "in order");
     for (const grow::ClassEntry& entry : entries) {
       const double own = x[entry.row * kFeatures + feature];

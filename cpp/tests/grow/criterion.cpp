@@ -20,10 +20,11 @@ const Case straddle{
       const Pair total{2, 5}, sure{0, 1}, possible{1, 1};
       const double paper = TwoClassesPaper<Entropy>(total).robust_gain(sure, sure, possible, 0);
       check(close(paper, Entropy::gain(Pair{0, 1}, total)), "Algorithm 3 leaves the row right");
-      check(std::abs(paper - 0.0760) < 5e-5, "gain .0760");
-      check(std::abs(Entropy::gain(Pair{1, 1}, total) - 0.0617) < 5e-5, "the other has .0617");
+      check(that(std::abs(paper - 0.0760)) < 5e-5, "gain .0760");
+      check(that(std::abs(Entropy::gain(Pair{1, 1}, total) - 0.0617)) < 5e-5,
+            "the other has .0617");
       const double exact = TwoClasses<Entropy>(total).robust_gain(sure, sure, possible, 0);
-      check(exact == 0, "with divided rows 2/5 of a row voids the split");
+      check(that(exact) == 0, "with divided rows 2/5 of a row voids the split");
     }};
 
 template <class Impurity>
@@ -45,10 +46,11 @@ void two_ways_agree() {
             void_point |= a0 <= share * n0_all + 1e-9 && share * n0_all - 1e-9 <= b0 &&
                           a1 <= share * n1_all + 1e-9 && share * n1_all - 1e-9 <= b1;
           }
-          check((found == 0) == void_point, "zero where the box meets the line, and only there");
+          check(that(found == 0) == void_point,
+                "zero where the box meets the line, and only there");
           for (int n0 = a0; n0 <= b0; ++n0)
             for (int n1 = a1; n1 <= b1; ++n1)
-              check(found <= Impurity::gain(Pair{double(n0), double(n1)}, total) + 1e-12,
+              check(that(found) <= Impurity::gain(Pair{double(n0), double(n1)}, total) + 1e-12,
                     "no whole rows do worse");
         }
 }
@@ -90,7 +92,7 @@ void is_a_minimum() {
     for (int i = 0; i < 50; ++i) {
       std::vector<double> n(4);
       for (std::size_t k = 0; k < 4; ++k) n[k] = std::lerp(sure[k], possible[k], share(random));
-      check(found <= Impurity::gain(n, total) + 1e-12, "no point of the box does worse");
+      check(that(found) <= Impurity::gain(n, total) + 1e-12, "no point of the box does worse");
     }
   });
 }

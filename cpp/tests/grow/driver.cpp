@@ -21,10 +21,10 @@ const Case depth_first{"driver: one by one, the newest node is next, whatever it
                          Driver driver(0, Order::kOneByOne);
                          driver.push({1, 5.0});
                          driver.push({2, 1.0});
-                         check(driver.pop().number == 2, "the newest");
+                         check(that(driver.pop().number) == 2, "the newest");
                          driver.push({3, 0.5});
-                         check(driver.pop().number == 3, "the newest again");
-                         check(driver.pop().number == 1, "the oldest last");
+                         check(that(driver.pop().number) == 3, "the newest again");
+                         check(that(driver.pop().number) == 1, "the oldest last");
                          check(!driver.wants_more(), "nothing is open");
                        }};
 
@@ -33,11 +33,11 @@ const Case best_first{"driver: with a limit the largest gain is next, the older 
                         driver.push({7, 1.0});
                         driver.push({2, 3.0});
                         driver.push({4, 3.0});
-                        check(driver.pop().number == 2, "the older of the two best");
+                        check(that(driver.pop().number) == 2, "the older of the two best");
                         driver.push({5, 2.0});
-                        check(driver.pop().number == 4, "the other one");
-                        check(driver.pop().number == 5, "then the one that came later");
-                        check(driver.pop().number == 7, "then the rest");
+                        check(that(driver.pop().number) == 4, "the other one");
+                        check(that(driver.pop().number) == 5, "then the one that came later");
+                        check(that(driver.pop().number) == 7, "then the rest");
                       }};
 
 /// Expand a tree of nodes 1, 2n and 2n + 1 below `n_nodes`; the batches, in the order they came.
@@ -69,17 +69,18 @@ const Case orders{"driver: every order takes every node once", [] {
                         for (const auto& batch : seen) numbers.insert(batch.begin(), batch.end());
                         const std::set<std::size_t> distinct(numbers.begin(), numbers.end());
                         check(numbers.size() == 99 && distinct.size() == 99, "99 nodes, each once");
-                        check(seen.size() == (order == Order::kLevels ? 7u : 99u),
+                        check(that(seen.size()) == (order == Order::kLevels ? 7u : 99u),
                               "all of a level together, or each alone");
                       }
                     }
                   }};
 
-const Case leaves{"driver: a limit of k leaves allows k - 1 splits and tells what is left", [] {
-                    Driver driver(3, Order::kTasks);
-                    check(batches(driver, 100, 2).size() == 2, "two splits make three leaves");
-                    check(driver.rest().size() == 3, "three leaves that could have been split");
-                  }};
+const Case leaves{
+    "driver: a limit of k leaves allows k - 1 splits and tells what is left", [] {
+      Driver driver(3, Order::kTasks);
+      check(that(batches(driver, 100, 2).size()) == 2, "two splits make three leaves");
+      check(that(driver.rest().size()) == 3, "three leaves that could have been split");
+    }};
 
 }  // namespace
 }  // namespace hardwood::tests

@@ -56,7 +56,7 @@ const Case same_rows{
       }
       check(same, "the same rows");
       check(near, "less than a step from the gradients");
-      check(sum == plain, "the sum is that of the rows");
+      check(that(sum) == plain, "the sum is that of the rows");
     }};
 
 const Case bad_gradients{
@@ -73,8 +73,8 @@ const Case bad_gradients{
             } catch (const std::invalid_argument& error) {
               said = error.what();
             }
-            check(said.find(in_h ? "hessian must be finite and >= 0" : "gradient must be finite") ==
-                      0,
+            check(that(said.find(in_h ? "hessian must be finite and >= 0"
+                                      : "gradient must be finite")) == 0,
                   "refused, got: " + said);
           }
         }

@@ -85,13 +85,13 @@ const Case same_bytes{
             if (variant == 2) request.features = features, request.rules.max_depth = -1;
             if (variant == 3) request.monotonic = monotonic, request.rules.min_samples_leaf = 20;
             const Answer first = grow_on(table, request);
-            check(first.trees[0].feature.size() > 8, "a tree that says something");
+            check(that(first.trees[0].feature.size()) > 8, "a tree that says something");
             for (const int n_threads : {1, 2, 7}) {
               HistTable other(x, data.reach, max_bins, n_threads);
               for (const bool portable : {false, true}) {
                 request.rules.n_threads = n_threads;
                 request.portable = portable;
-                check(grow_on(other, request) == first,
+                check(that(grow_on(other, request)) == first,
                       std::to_string(n_threads) + " threads, variant " + std::to_string(variant) +
                           (portable ? ", portable" : ""));
               }
@@ -126,9 +126,10 @@ const Case same_class_trees{
           return answer;
         };
         const Answer first = grow_with(counts, 1);
-        check(first.trees[0].feature.size() > 8, "a tree that says something");
+        check(that(first.trees[0].feature.size()) > 8, "a tree that says something");
         for (const int n_threads : {2, 7}) {
-          check(grow_with(counts, n_threads) == first, std::to_string(n_threads) + " threads");
+          check(that(grow_with(counts, n_threads)) == first,
+                std::to_string(n_threads) + " threads");
         }
         const GrownTree scaled = grow_with(weights, 2).trees[0];
         check(scaled.feature == first.trees[0].feature &&
@@ -138,23 +139,23 @@ const Case same_class_trees{
       }
     }};
 
-const Case stops{"grow: an exception of the checkpoint leaves the work", [] {
-                   const Data data;
-                   HistTable table(bins::DenseTable<float>{{data.x.data(), data.n, data.d}},
-                                   data.reach, 256, 2);
-                   HistRequest request = data.request(Inner::kPaper);
-                   request.rules.n_threads = 2;
-                   request.checkpoint = [] { throw std::runtime_error("stop"); };
-                   bool stopped = false;
-                   try {
-                     grow_on(table, request);
-                   } catch (const std::runtime_error&) {
-                     stopped = true;
-                   }
-                   check(stopped, "the exception must come out");
-                   request.checkpoint = [] {};
-                   check(grow_on(table, request).trees.size() == 3, "and the table still works");
-                 }};
+const Case stops{
+    "grow: an exception of the checkpoint leaves the work", [] {
+      const Data data;
+      HistTable table(bins::DenseTable<float>{{data.x.data(), data.n, data.d}}, data.reach, 256, 2);
+      HistRequest request = data.request(Inner::kPaper);
+      request.rules.n_threads = 2;
+      request.checkpoint = [] { throw std::runtime_error("stop"); };
+      bool stopped = false;
+      try {
+        grow_on(table, request);
+      } catch (const std::runtime_error&) {
+        stopped = true;
+      }
+      check(stopped, "the exception must come out");
+      request.checkpoint = [] {};
+      check(that(grow_on(table, request).trees.size()) == 3, "and the table still works");
+    }};
 
 const Case bad_gradients{
     "grow: gradients that no loss should give are refused", [] {

@@ -75,11 +75,12 @@ const Case replies{
         const double sign = criterion.sign_gain(at.split, at.negative);
         const double scan = criterion.scan_gain(at.split, at.negative, at.ambiguous);
         const double least = at.least();
-        check(scan <= sign + 1e-12, "scan <= sign");
-        check(sign <= paper + 1e-12, "sign <= paper");
-        check(paper <= criterion.gain(at.split.left(), at.split.right()) + 1e-12, "paper <= plain");
-        check(scan <= least + 1e-12, "the scan is a lower bound");
-        check(least <= paper + 1e-12, "the four cases are replies");
+        check(that(scan) <= sign + 1e-12, "scan <= sign");
+        check(that(sign) <= paper + 1e-12, "sign <= paper");
+        check(that(paper) <= criterion.gain(at.split.left(), at.split.right()) + 1e-12,
+              "paper <= plain");
+        check(that(scan) <= least + 1e-12, "the scan is a lower bound");
+        check(that(least) <= paper + 1e-12, "the four cases are replies");
         if (scan == NewtonCriterion::kVoid) {
           ++n_void;
         } else {
@@ -93,18 +94,18 @@ const Case replies{
       check(n_void > 500 && n_sharp > 500, "both kinds of situations came up");
     }};
 
-const Case light{"newton: a child that can be made too light voids the split", [] {
-                   grow::NewtonRules rules;
-                   rules.min_child_weight = 2;
-                   const grow::SplitSums split{{-9, 1.5}, {-9, 5}, {9, 5}, {9, 5}};
-                   const NewtonCriterion criterion(split.left() + split.right(), rules);
-                   check(criterion.gain(split.left(), split.right()) > 0, "it is a good split");
-                   check(criterion.paper_gain(split) == NewtonCriterion::kVoid,
-                         "but left is light");
-                   check(criterion.sign_gain(split, {-9, 5}) == NewtonCriterion::kVoid, "by sign");
-                   check(criterion.value({-9, 1.5}) == 0, "a light leaf says nothing");
-                   check(near(criterion.value({-9, 8}), 1), "a heavy one does");
-                 }};
+const Case light{
+    "newton: a child that can be made too light voids the split", [] {
+      grow::NewtonRules rules;
+      rules.min_child_weight = 2;
+      const grow::SplitSums split{{-9, 1.5}, {-9, 5}, {9, 5}, {9, 5}};
+      const NewtonCriterion criterion(split.left() + split.right(), rules);
+      check(that(criterion.gain(split.left(), split.right())) > 0, "it is a good split");
+      check(that(criterion.paper_gain(split)) == NewtonCriterion::kVoid, "but left is light");
+      check(that(criterion.sign_gain(split, {-9, 5})) == NewtonCriterion::kVoid, "by sign");
+      check(that(criterion.value({-9, 1.5})) == 0, "a light leaf says nothing");
+      check(near(criterion.value({-9, 8}), 1), "a heavy one does");
+    }};
 
 const Case threads{
     "newton: the same tree for any number of threads, and every row in its leaf", [] {
@@ -131,12 +132,12 @@ const Case threads{
                                      {{}, features, {}}, rules, [] {}));
         }
         const grow::GrownTree& tree = grown[0].trees[0];
-        check(tree.feature.size() > 10, "a tree with splits");
+        check(that(tree.feature.size()) > 10, "a tree with splits");
         for (const grow::NewtonTrees& other : grown) {
-          check(other.trees[0].threshold == tree.threshold, "the same thresholds");
-          check(other.trees[0].feature == tree.feature, "the same features");
-          check(other.trees[0].value == tree.value, "the same values");
-          check(other.leaf == grown[0].leaf, "the same leaves");
+          check(that(other.trees[0].threshold) == tree.threshold, "the same thresholds");
+          check(that(other.trees[0].feature) == tree.feature, "the same features");
+          check(that(other.trees[0].value) == tree.value, "the same values");
+          check(that(other.leaf) == grown[0].leaf, "the same leaves");
         }
         std::vector<std::int64_t> n_rows(tree.feature.size());
         for (const NodeId leaf : grown[0].leaf) ++n_rows[static_cast<std::size_t>(leaf)];

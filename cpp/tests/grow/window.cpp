@@ -27,7 +27,8 @@ void compare(const std::vector<double>& x, const Reach& reach, std::size_t max_b
     const float threshold = binned.edges(0)[k - 1];
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t bin = binned.column(0)[i];
-      check((bin < k) == goes_left(static_cast<float>(x[i]), threshold), "bins below k go left");
+      check(that(bin < k) == goes_left(static_cast<float>(x[i]), threshold),
+            "bins below k go left");
       judge(bin < window.sure[k], sure_left(reach, x[i], threshold));
       judge(bin >= window.possible[k], sure_right(reach, x[i], threshold));
     }
@@ -59,7 +60,7 @@ const Case values_that_are_bins_lose_nothing{
             value = static_cast<double>(random() % static_cast<unsigned>(n_values)) / n_values;
           }
           compare(x, reach, 256, [](bool counted_sure, bool sure) {
-            check(sure == counted_sure, "the window differs from the ambiguity set");
+            check(that(sure) == counted_sure, "the window differs from the ambiguity set");
           });
         }
       }
@@ -86,7 +87,7 @@ const Case a_third_of_the_edges_lose_nothing{
         }
         n_exact += exact;
       }
-      check(n_exact >= 80, "exact thresholds: " + std::to_string(n_exact));
+      check(that(n_exact) >= 80, "exact thresholds: " + std::to_string(n_exact));
     }};
 
 }  // namespace

@@ -11,16 +11,18 @@ using model::Trees;
 
 /// 0 -> (1 -> (3, 4), 2), two features.
 Trees two_splits() {
-  return {{0, 1, -1, -1, -1},
-          {0.5, 0.25, 0, 0, 0},
-          {1, 3, 0, 0, 0},
-          {2, 4, 0, 0, 0},
-          {1, 0, 0, 0, 0},
-          {0, 0, 1, 2, 3},
-          {0, 5},
-          {0},
-          {0.0},
-          2};
+  Trees trees;
+  trees.feature = {0, 1, -1, -1, -1};
+  trees.threshold = {0.5, 0.25, 0, 0, 0};
+  trees.left = {1, 3, 0, 0, 0};
+  trees.right = {2, 4, 0, 0, 0};
+  trees.missing_left = {1, 0, 0, 0, 0};
+  trees.value = {0, 0, 1, 2, 3};
+  trees.tree_start = {0, 5};
+  trees.tree_output = {0};
+  trees.base = {0.0};
+  trees.n_features = 2;
+  return trees;
 }
 
 template <auto kChange>
@@ -60,10 +62,10 @@ const Case labels{"trees: the label is the sign, or the first of the largest", [
                     const auto label = [](std::vector<double> margin) {
                       return model::Decision{}.label(margin);
                     };
-                    check(label({0.0}) == 0, "0 is the first class");
-                    check(label({0.5}) == 1, "positive is the second class");
-                    check(label({1, 2, 2}) == 1, "the first of two equals");
-                    check(label({3, 3, 3}) == 0, "all equal");
+                    check(that(label({0.0})) == 0, "0 is the first class");
+                    check(that(label({0.5})) == 1, "positive is the second class");
+                    check(that(label({1, 2, 2})) == 1, "the first of two equals");
+                    check(that(label({3, 3, 3})) == 0, "all equal");
                   }};
 
 }  // namespace

@@ -104,6 +104,7 @@ def attack(
                 break
             search.advance(np.flatnonzero(search.open))
         search.finish()
+        tell(len(target.X), 0)
     except KeyboardInterrupt:
         effort.interrupted = True
     return Attempt(search.X_adv, "cheng")

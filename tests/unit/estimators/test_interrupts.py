@@ -85,6 +85,18 @@ def test_binning(n_threads):
     assert hears(lambda: HistTable(X, NATURAL.reach(X.shape[1]), n_threads=n_threads))
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_growth_on_bins_and_the_table_still_works(rows, n_threads):
+    X, _ = rows
+    table = HistTable(X, NATURAL.reach(X.shape[1]), n_threads=n_threads)
+    g = RNG.normal(size=(N, 12)).astype(np.float32)
+    rules = NewtonRules(max_depth=-1, n_threads=n_threads)
+    assert hears(lambda: table.grow(g, np.ones_like(g), rules=rules))
+    g = g[:, :1].copy()
+    [tree], _ = table.grow(g, np.ones_like(g), rules=NewtonRules(max_depth=1))
+    assert tree.n_samples[0] == N
+
+
 def test_one_long_column():
     # Every threshold of it is judged by all rows that the adversary can move.
     X, y = table(1)[:60_000], RNG.random((60_000, 1)).astype(np.float32)

@@ -17,7 +17,8 @@ FITTED = {
 
 @pytest.mark.parametrize("name", FITTED)
 def test_joblib_and_skops_give_the_model_back(name):
-    skops = pytest.importorskip("skops.io")
+    import skops.io as skops
+
     rng = np.random.default_rng(0)
     X = rng.random((200, 3))
     model = FITTED[name].fit(X, X[:, 0] > 0.5)

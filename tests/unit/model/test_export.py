@@ -27,7 +27,8 @@ def trees(request):
 
 
 def test_to_xgboost_gives_the_same_margins(trees):
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     X = rows_around(trees, 2000, np.random.default_rng(1))
     if trees.x_dtype == np.float64:
         X = X.astype(np.float32).astype(np.float64)
@@ -38,7 +39,8 @@ def test_to_xgboost_gives_the_same_margins(trees):
 
 def test_to_lightgbm_finds_the_same_leaves(trees):
     """Every row of doubles, also those that float32 rounds across a threshold."""
-    lightgbm = pytest.importorskip("lightgbm")
+    import lightgbm
+
     booster = lightgbm.Booster(model_str=trees.to_lightgbm())
     X = rows_around(trees, 2000, np.random.default_rng(1))
     X[np.abs(X) < 1e-30] = 1.0  # LightGBM takes these for zero
@@ -49,8 +51,8 @@ def test_to_lightgbm_finds_the_same_leaves(trees):
 
 
 def test_to_onnx_agrees_to_its_own_precision(trees):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
+    import onnxruntime as runtime
+
     session = runtime.InferenceSession(trees.to_onnx(), providers=["CPUExecutionProvider"])
     X = rows_around(trees, 2000, np.random.default_rng(1)).astype(np.float32)
     label, margin = session.run(["label", "margin"], {"X": X})
@@ -62,7 +64,8 @@ def test_to_onnx_agrees_to_its_own_precision(trees):
 
 
 def test_shap_values_sum_to_the_margin(trees):
-    shap = pytest.importorskip("shap")
+    import shap
+
     explainer = shap.TreeExplainer(trees.to_shap())
     X = rows_around(trees, 300, np.random.default_rng(1))
     values = explainer.shap_values(X, check_additivity=False)

@@ -6,14 +6,13 @@ and so do we.
 
 import numpy as np
 import pytest
+import xgboost
 
 import hardwood as hw
 from hardwood.model import file
 from hardwood.model.load import gate
 from hardwood.model.load import xgboost as loader
 from samples import TABLES, assert_same_trees, paper_data, random_trees, rows_around, table
-
-xgboost = pytest.importorskip("xgboost")
 
 OURS = {
     "binary": {"link": "logistic"},

@@ -5,11 +5,10 @@ XGBoost adds float32 in tree order, as we do: margins are equal to the last bit.
 
 import numpy as np
 import pytest
+import xgboost
 
 import hardwood as hw
 from samples import rows_around
-
-xgboost = pytest.importorskip("xgboost")
 
 N_ROWS = 100_000
 
@@ -59,8 +58,8 @@ def test_margins_are_the_same_bit_for_bit(tmp_path, kind):
     contribution = booster.predict(few, pred_contribs=True)
     total = contribution.reshape(200, trees.n_outputs, -1).sum(axis=2)
     np.testing.assert_allclose(total, margin[-200:], rtol=0, atol=2e-4)
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
+    import onnxruntime as runtime
+
     session = runtime.InferenceSession(trees.to_onnx(), providers=["CPUExecutionProvider"])
     few_rows = rows[-20_000:].astype(np.float32)
     there = session.run(["margin"], {"X": few_rows})[0]

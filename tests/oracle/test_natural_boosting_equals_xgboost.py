@@ -8,10 +8,9 @@ import json
 
 import numpy as np
 import pytest
+import xgboost as xgb
 
 import hardwood as hw
-
-xgb = pytest.importorskip("xgboost")
 
 N_ROUNDS, DEPTH = 6, 4
 
