@@ -172,10 +172,11 @@ def rows(
 def whole_columns(X: Any) -> list[str]:
     """Names of the columns of a data frame that hold whole numbers or truth values."""
     names = column_names(X) or []
-    return [name for name in names if _is_whole(X[name].dtype)]
+    return [name for name in names if is_whole(X[name].dtype)]
 
 
-def _is_whole(dtype: Any) -> bool:
+def is_whole(dtype: Any) -> bool:
+    """Whether columns of this dtype hold whole numbers or truth values."""
     kind = getattr(dtype, "kind", None)  # of numpy and of pandas' own
     if kind is not None:
         return kind in "iub"
@@ -205,7 +206,7 @@ def _positions(
         return _numbers(np.asarray(column, dtype=object), f"column {name!r} of X")
     position_of = {category: float(position) for position, category in enumerate(known)}
     given = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    missing = [_is_missing(value) for value in given]
+    missing = [is_missing(value) for value in given]
     unseen = [
         value
         for value, gone in zip(given, missing, strict=True)
@@ -320,7 +321,7 @@ def _numbers(given: Any, what: str) -> FloatArray:
     return numbers
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, and the NA and NaT of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
@@ -333,7 +334,7 @@ def _from_objects(source: npt.NDArray[Any], what: str) -> FloatArray:
     """Numbers among Python objects, such as those of columns with pandas' NA."""
     numbers = np.full(source.shape, np.nan)
     for at, value in np.ndenumerate(source):
-        if _is_missing(value):
+        if is_missing(value):
             continue
         if not isinstance(value, _REAL):
             raise ValueError(

@@ -12,6 +12,7 @@ from hardwood.attack import cheng, descent, exact, papernot, symbolic
 from hardwood.attack.cheng import ChengSettings
 from hardwood.attack.result import AttackResult
 from hardwood.attack.target import Attempt, BoolArray, Target, open_target
+from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
 from hardwood.verify.effort import Effort, Progress
 from hardwood.verify.problem import Problem
@@ -39,7 +40,8 @@ def find_adversarial(
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    threshold: float | None = None,
 ) -> AttackResult:
     """Attack a model: change each rightly classified row as little as possible, until it errs.
 
@@ -86,9 +88,13 @@ def find_adversarial(
         ``"survived"``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
-    progress : callable or None, default=None
-        Called about 20 times a second with the number of rows that are done, how many of these are
+    progress : callable, bool or None, default=None
+        True shows a bar (of tqdm where it is installed, else lines of logging). A callable is
+        called about 20 times a second with the number of rows that are done, how many of these are
         undecided, and the number of all rows.
+    threshold : float or None, default=None
+        For two classes: the probability from which on the model says the second one, between 0 and
+        1; None means as the model itself decides.
 
     Returns
     -------
@@ -131,7 +137,7 @@ def find_adversarial(
             f'settings must be a ChengSettings, with method="cheng"; got method={method!r} and '
             f"settings={settings!r}."
         )
-    target, ball, names = _target(model, X, y, norm, threat, n_jobs, method == "cheng")
+    target, ball, names = _target(model, X, y, norm, threat, n_jobs, method == "cheng", threshold)
     pool = _pool(target, names, X_train, y_train)
     wrong = target.fooled(target.X, np.arange(len(target.X)))
     right = np.flatnonzero(~wrong)
@@ -145,8 +151,11 @@ def find_adversarial(
         attempt = _run(attacked, method, effort)
     X_adv, distance = _judge(attacked, attempt, ball if limited else None)
     target.n_queries[right] += attacked.n_queries
+    examples = target.X.copy()
+    examples[right] = X_adv
+    given = Given(X, target.X, None if target.problem is None else target.problem.trees)
     result = AttackResult(
-        X_adv=target.X.copy(),
+        X_adv=given.back(examples),
         distance=np.zeros(len(wrong)),
         success=np.zeros(len(wrong), dtype=bool),
         status=np.where(wrong, "misclassified", "survived"),
@@ -156,9 +165,9 @@ def find_adversarial(
         method=attempt.method,
         norm=norm,
         feature_names=names,
+        given=given,
     )
     told_in = ball.unit if ball.multiples else 1.0
-    result.X_adv[right] = X_adv
     result.distance[right] = distance / told_in
     result.success[right] = np.isfinite(distance)
     result.status[result.success] = "fooled"
@@ -168,9 +177,16 @@ def find_adversarial(
 
 
 def _target(
-    model: Any, X: Any, y: Any, norm: Norm, threat: Threat, n_jobs: int | None, black_box: bool
+    model: Any,
+    X: Any,
+    y: Any,
+    norm: Norm,
+    threat: Threat,
+    n_jobs: int | None,
+    black_box: bool,
+    threshold: float | None,
 ) -> tuple[Target, Reach, list[str] | None]:
-    predict, table, label, trees, names = open_target(model, X, y, black_box, n_jobs)
+    predict, table, label, trees, names = open_target(model, X, y, black_box, n_jobs, threshold)
     threads = _check.thread_count(n_jobs)
     problem = None
     if trees is not None:

@@ -1,25 +1,28 @@
 """What an attack found, row by row."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hardwood._check import FloatArray
+from hardwood.model.answers import Answers
+from hardwood.model.given import Given
 from hardwood.threat import Norm
 
 
 @dataclass(frozen=True, repr=False)
-class AttackResult:
+class AttackResult(Answers):
     """Examples that fool a model, row by row.
 
     Attributes
     ----------
-    X_adv : ndarray of shape (n_samples, n_features)
+    X_adv : ndarray of shape (n_samples, n_features), or a data frame
         Examples: each lies in the threat and the model itself gives it another label than the true
         one. The row as it is where the model errs without an attack; NaN where no example was
-        found.
+        found. Where the rows came as a data frame, such a frame: rows without an example are as
+        they were given.
     distance : ndarray of shape (n_samples,)
         How far ``X_adv`` is from the row, measured on the very floats returned: an upper bound on
         the smallest change. 0 for misclassified rows, ``inf`` where nothing was found.
@@ -41,7 +44,7 @@ class AttackResult:
         How distances are measured.
     """
 
-    X_adv: FloatArray
+    X_adv: Any
     distance: FloatArray
     success: npt.NDArray[np.bool_]
     status: npt.NDArray[np.str_]
@@ -51,6 +54,16 @@ class AttackResult:
     method: str
     norm: Norm
     feature_names: list[str] | None = None
+    given: Given | None = field(default=None, compare=False)
+
+    told: ClassVar[tuple[str, ...]] = (
+        "status",
+        "success",
+        "distance",
+        "lower",
+        "n_queries",
+        "method",
+    )
 
     @property
     def attacked_accuracy(self) -> float:
@@ -61,28 +74,6 @@ class AttackResult:
     def mean_distance(self) -> float:
         """Mean distance over the rows that were fooled; NaN if there are none."""
         return float(self.distance[self.success].mean()) if self.success.any() else float("nan")
-
-    def to_frame(self) -> Any:
-        """Give one line a row.
-
-        Returns
-        -------
-        pandas.DataFrame
-            status, success, distance, lower, n_queries, method, and the example: one column per
-            feature, by its name or as ``x0``, ``x1``, ...
-        """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas. Install it with: pip install pandas"
-            ) from None
-        names = self.feature_names or [f"x{f}" for f in range(self.X_adv.shape[1])]
-        head = {
-            name: getattr(self, name)
-            for name in ("status", "success", "distance", "lower", "n_queries", "method")
-        }
-        return pd.concat([pd.DataFrame(head), pd.DataFrame(self.X_adv, columns=names)], axis=1)
 
     def __repr__(self) -> str:
         wrong = np.count_nonzero(self.status == "misclassified")

@@ -108,13 +108,18 @@ class Attempt:
 
 
 def open_target(
-    model: Any, X: Any, y: Any, black_box: bool, n_jobs: int | None
+    model: Any,
+    X: Any,
+    y: Any,
+    black_box: bool,
+    n_jobs: int | None,
+    threshold: float | None = None,
 ) -> tuple[Callable[[FloatArray], Labels], FloatArray, Labels, Trees | None, list[str] | None]:
     """How to ask the model, its rows and labels as it names them, and its trees if they count."""
     own_predict = hasattr(model, "classes_") and hasattr(model, "predict")
-    if black_box and (own_predict or not _readable(model)):
+    if black_box and threshold is None and (own_predict or not _readable(model)):
         return _without_trees(model, X, y)
-    trees, witness = open_model(model, like=X)
+    trees, witness = open_model(model, like=X, threshold=threshold)
     trees.need_labels()
     if len(trees.categorical_features):
         raise UnsupportedModelError(
@@ -127,7 +132,7 @@ def open_target(
     threads = _check.thread_count(n_jobs)
     if witness is not None and witness.label is not None:
         return witness.label, table, position, trees, names
-    if own_predict and trees.classes is not None:
+    if own_predict and trees.classes is not None and threshold is None:
         return _own(model, X, names), table, trees.classes[position], trees, names
     return lambda Z: trees.predict_class(Z, n_jobs=threads), table, position, trees, names
 

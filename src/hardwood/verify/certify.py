@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hardwood.model.given import Given
 from hardwood.threat import Threat
 from hardwood.verify import ensemble, tree
 from hardwood.verify.asked import asked
@@ -21,7 +22,8 @@ def certify(
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    threshold: float | None = None,
 ) -> Certificate:
     """Prove for each row that no point of the threat changes its label, or show one that does.
 
@@ -41,9 +43,13 @@ def certify(
         Seconds for the whole call; rows whose turn never came are ``"unknown"``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
-    progress : callable or None, default=None
-        Called about 20 times a second with the number of rows that are done, how many of these are
+    progress : callable, bool or None, default=None
+        True shows a bar (of tqdm where it is installed, else lines of logging). A callable is
+        called about 20 times a second with the number of rows that are done, how many of these are
         undecided, and the number of all rows.
+    threshold : float or None, default=None
+        For two classes: the probability from which on the model says the second one, between 0 and
+        1; None means as the model itself decides.
 
     Returns
     -------
@@ -77,7 +83,8 @@ def certify(
     effort = Effort(time_limit, total_time_limit, progress)
     if not isinstance(threat, Threat):
         threat = Threat(threat)
-    problem = Problem.of(model, X, y, n_jobs)
+    problem = Problem.of(model, X, y, n_jobs, threshold=threshold)
+    given = Given(X, problem.X, problem.trees)
     reach = problem.reach(threat)
     ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
     found = asked(problem, reach, lambda one, ball: ask(one, threat.norm, ball, effort))
@@ -87,6 +94,10 @@ def certify(
     return Certificate(
         status=status,
         reason=np.where(wrong, "misclassified", found.reason),
-        X_adv=found.X_adv,
+        X_adv=given.back(found.X_adv),
         threat=threat,
+        y=problem.y,
+        y_adv=problem.labels_of(found.X_adv, status == "broken"),
+        classes=problem.classes,
+        given=given,
     )

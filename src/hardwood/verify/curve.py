@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood._check import FloatArray
+from hardwood.model.answers import frame_of, html_of
 from hardwood.threat import Reach, Threat
 from hardwood.verify import ensemble, tree
 from hardwood.verify.asked import asked
@@ -42,6 +43,20 @@ class AccuracyCurve:
         share: FloatArray = np.mean(self.status != "broken", axis=1)
         return share
 
+    def to_frame(self) -> Any:
+        """Give one line an eps.
+
+        Returns
+        -------
+        pandas.DataFrame
+            eps, certified_accuracy and attacked_accuracy.
+        """
+        names = ("eps", "certified_accuracy", "attacked_accuracy")
+        return frame_of({name: getattr(self, name) for name in names})
+
+    def _repr_html_(self) -> str:
+        return html_of(repr(self), self.to_frame())
+
     def __repr__(self) -> str:
         return f"AccuracyCurve(n_eps={len(self.eps)}, n_samples={self.status.shape[1]})"
 
@@ -56,7 +71,8 @@ def certified_accuracy(
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    threshold: float | None = None,
 ) -> AccuracyCurve:
     """Certify rows at several eps.
 
@@ -80,8 +96,13 @@ def certified_accuracy(
         Seconds for the whole call; what is open by then is ``"unknown"``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores.
-    progress : callable or None, default=None
-        As in `certify`, once for every batch of decisions.
+    progress : callable, bool or None, default=None
+        True shows a bar (of tqdm where it is installed, else lines of logging). A callable is
+        called about 20 times a second with the number of rows that are done, how many of these are
+        undecided, and the number of all rows.
+    threshold : float or None, default=None
+        For two classes: the probability from which on the model says the second one, between 0 and
+        1; None means as the model itself decides.
 
     Returns
     -------
@@ -121,7 +142,7 @@ def certified_accuracy(
         wrong = grid[~(np.isfinite(grid) & (grid >= 0))][0]
         raise ValueError(f"eps must hold finite numbers >= 0, got {wrong}.")
     grid = np.sort(grid)
-    problem = Problem.of(model, X, y, n_jobs)
+    problem = Problem.of(model, X, y, n_jobs, threshold=threshold)
     threat = Threat(1) if threat is None else threat
     if not threat.moves:
         raise ValueError(

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
 from hardwood.verify import ensemble, milp, tree
 from hardwood.verify.asked import asked, in_multiples
@@ -26,7 +27,8 @@ def minimal_distance(
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    threshold: float | None = None,
 ) -> DistanceResult:
     """Find the smallest change of each row that fools the model.
 
@@ -64,9 +66,13 @@ def minimal_distance(
         Seconds for the whole call; rows whose turn never came have ``lower=0``.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
-    progress : callable or None, default=None
-        Called about 20 times a second with the number of rows that are done, how many of these are
+    progress : callable, bool or None, default=None
+        True shows a bar (of tqdm where it is installed, else lines of logging). A callable is
+        called about 20 times a second with the number of rows that are done, how many of these are
         undecided, and the number of all rows.
+    threshold : float or None, default=None
+        For two classes: the probability from which on the model says the second one, between 0 and
+        1; None means as the model itself decides.
 
     Returns
     -------
@@ -120,13 +126,19 @@ def minimal_distance(
         raise ValueError(
             f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
         )
+    if change is not None and threshold is not None:
+        raise ValueError(
+            f"change asks about the output of a regression, threshold={threshold} about a label; "
+            f"leave one of them out."
+        )
     if change is not None:
         return _distance_to_change(model, X, y, change, norm, threat, method, n_jobs, effort)
     if y is None and target is None:
         raise ValueError(
             "y is missing; pass the true labels, or target, or for a regression model change."
         )
-    problem = Problem.of(model, X, y, n_jobs, target)
+    problem = Problem.of(model, X, y, n_jobs, target, threshold)
+    given = Given(X, problem.X, problem.trees)
     reach = problem.reach(threat).without_radius(norm)
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
@@ -159,8 +171,9 @@ def minimal_distance(
         upper=found.upper,
         status=status,
         reason=np.where(wrong, "the model gets this row wrong without an attack", found.reason),
-        X_adv=found.X_adv,
+        X_adv=given.back(found.X_adv),
         norm=norm,
+        given=given,
     )
 
 
@@ -181,6 +194,7 @@ def _distance_to_change(
         raise ValueError(f'change needs method="search", got method={method!r}.')
     outputs = Outputs.of(model, X, n_jobs)
     trees = outputs.trees
+    given = Given(X, outputs.X, trees)
     if trees.tells_labels and trees.link != "identity":
         raise ValueError(
             f"change asks about the output of a regression model, or of one with link='identity', "
@@ -208,6 +222,7 @@ def _distance_to_change(
         upper=found.upper,
         status=status,
         reason=np.where(off, "the output is off by more than change already", found.reason),
-        X_adv=found.X_adv,
+        X_adv=given.back(found.X_adv),
         norm=norm,
+        given=given,
     )

@@ -1,5 +1,6 @@
 """How long a question may take, who is told, and what happens at Ctrl-C."""
 
+import logging
 import threading
 import time
 import warnings
@@ -45,6 +46,40 @@ class Found:
         return np.where(np.isfinite(self.upper), "broken", proven)
 
 
+def bar() -> Progress:
+    """A bar that shows the progress of rows: tqdm's, or a line of logging for each tenth."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return logged()
+    shown: list[Any] = []
+
+    def show(done: int, undecided: int, n_rows: int) -> None:
+        if not shown or shown[0].n > done or shown[0].total != n_rows:
+            shown[:] = [tqdm(total=n_rows, unit="row")]
+        shown[0].set_postfix(undecided=undecided, refresh=False)
+        shown[0].update(done - shown[0].n)
+        if done == n_rows:
+            shown[0].close()
+
+    return show
+
+
+def logged() -> Progress:
+    """A line of logging for each tenth of the rows."""
+    log = logging.getLogger("hardwood")
+    last = -1
+
+    def show(done: int, undecided: int, n_rows: int) -> None:
+        nonlocal last
+        tenth = 10 * done // max(n_rows, 1)
+        if tenth != last:
+            last = tenth
+            log.info("%d of %d rows done, %d of them undecided", done, n_rows, undecided)
+
+    return show
+
+
 @dataclass
 class Effort:
     """How long a call may take, from its start, and who is told.
@@ -55,13 +90,15 @@ class Effort:
 
     time_limit: float | None = None
     total_time_limit: float | None = None
-    progress: Progress | None = None
+    progress: Progress | bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("time_limit", "total_time_limit"):
             seconds = getattr(self, name)
             if seconds is not None and not seconds > 0:
                 raise ValueError(f"{name} must be a number of seconds > 0, got {name}={seconds}.")
+        if isinstance(self.progress, bool):
+            self.progress = bar() if self.progress else None
         limit = np.inf if self.total_time_limit is None else self.total_time_limit
         self.end = time.monotonic() + limit
         self.interrupted = False
@@ -84,7 +121,7 @@ class Effort:
         """How to tell of the progress of some rows, after others."""
 
         def told(done: int, undecided: int) -> None:
-            if self.progress is not None:
+            if callable(self.progress):
                 self.progress(n_done + done, n_open + undecided, n_rows)
 
         return told

@@ -1,11 +1,13 @@
 """How far the output of a model can be pushed."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from hardwood._check import FloatArray
+from hardwood.model.answers import Answers, frame_of
+from hardwood.model.given import Changes, Given
 from hardwood.threat import Threat
 from hardwood.verify import ensemble
 from hardwood.verify.effort import Effort, Progress, warn_undecided
@@ -14,7 +16,7 @@ from hardwood.verify.result import StatusArray
 
 
 @dataclass(frozen=True, repr=False)
-class OutputRange:
+class OutputRange(Answers):
     """The outputs that a threat can bring about, row by row.
 
     Attributes
@@ -27,8 +29,8 @@ class OutputRange:
         ``"exact"`` where what is proven equals what was found on both sides, else ``"unknown"``.
     reason : ndarray of str, shape (n_samples,)
         Why a row is unknown; empty where it is exact.
-    X_lowest, X_highest : ndarray of shape (n_samples, n_features)
-        Examples, replayed through the model.
+    X_lowest, X_highest : ndarray of shape (n_samples, n_features), or data frames
+        Examples, replayed through the model; frames where the rows came as one.
     threat : Threat
         What the adversary may do.
     """
@@ -39,9 +41,41 @@ class OutputRange:
     upper: FloatArray
     status: StatusArray
     reason: StatusArray
-    X_lowest: FloatArray
-    X_highest: FloatArray
+    X_lowest: Any
+    X_highest: Any
     threat: Threat
+    given: Given | None = field(default=None, compare=False)
+
+    told: ClassVar[tuple[str, ...]] = ("status", "lower", "lowest", "highest", "upper", "reason")
+
+    def to_frame(self) -> Any:
+        """Give one line a row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            What is said of each row, with the index of the rows as they were given.
+        """
+        return frame_of({name: getattr(self, name) for name in self.told}, self.given)
+
+    def changes(self, row: int, side: Literal["lowest", "highest"] = "highest") -> Changes:
+        """Tell what an example of a row changes.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+        side : {"lowest", "highest"}, default="highest"
+            Which of the two examples.
+
+        Returns
+        -------
+        Changes
+            A tuple of ``(column, old, new)``, and as text one line of words.
+        """
+        if side not in ("lowest", "highest"):
+            raise ValueError(f'side must be "lowest" or "highest", got side={side!r}.')
+        return self._changes(self.X_lowest if side == "lowest" else self.X_highest, row)
 
     def __repr__(self) -> str:
         return (
@@ -59,7 +93,7 @@ def output_range(
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> OutputRange:
     """Find the least and the largest output of each row within a threat.
 
@@ -79,8 +113,8 @@ def output_range(
         have infinite bounds.
     n_jobs : int or None, default=None
         Number of threads, over rows; -1 means all cores. The answers do not depend on it.
-    progress : callable or None, default=None
-        Called as by `minimal_distance`, once through for each side.
+    progress : callable, bool or None, default=None
+        As in `minimal_distance`, once through for each side.
 
     Returns
     -------
@@ -110,6 +144,7 @@ def output_range(
     threat = threat if isinstance(threat, Threat) else Threat(threat)
     effort = Effort(time_limit, total_time_limit, progress)
     outputs = Outputs.of(model, X, n_jobs)
+    given = Given(X, outputs.X, outputs.trees)
     reach = threat.reach(outputs.trees.n_features, outputs.trees.feature_names)
     reach = reach.measured().only_numbers("output_range")
     half = effort.left() / 2
@@ -125,7 +160,8 @@ def output_range(
         upper=outputs.seen(most.lower),
         status=status,
         reason=np.where(least.reason == "", most.reason, least.reason),
-        X_lowest=least.X_adv,
-        X_highest=most.X_adv,
+        X_lowest=given.back(least.X_adv),
+        X_highest=given.back(most.X_adv),
         threat=threat,
+        given=given,
     )

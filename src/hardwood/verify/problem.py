@@ -82,9 +82,17 @@ class Problem:
     target: int | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, n_jobs: int | None, target: Any = None) -> "Problem":
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        n_jobs: int | None,
+        target: Any = None,
+        threshold: float | None = None,
+    ) -> "Problem":
         """Load the model and check its rows and labels; without y, labels are the model's own."""
-        trees, witness = open_model(model, like=X)
+        trees, witness = open_model(model, like=X, threshold=threshold)
         trees.need_labels()
         table = trees.rows(X)
         n_threads = _check.thread_count(n_jobs)
@@ -118,6 +126,19 @@ class Problem:
                 held = self.X[~np.isnan(self.X[:, f]), f].astype(np.int64)
                 known[f] = {code: code for code in np.union1d(listed, held).tolist() if code >= 0}
         return known
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The labels."""
+        named = self.trees.classes
+        return np.arange(self.trees.n_classes) if named is None else named
+
+    def labels_of(self, X_adv: FloatArray, there: BoolArray) -> IntArray:
+        """The labels of examples where they are there, else -1."""
+        label = np.full(len(X_adv), -1, dtype=np.int32)
+        if there.any():
+            label[there] = self._labels(X_adv[there])
+        return label
 
     def some(self, rows: npt.NDArray[np.intp]) -> "Problem":
         """The same model and some of the rows."""

@@ -171,7 +171,7 @@ def test_results_say_what_they_are():
     assert certificate.reason.tolist() == ["", "misclassified", "", ""]
     assert repr(certificate) == (
         "Certificate(n_samples=4, threat=Threat(eps=0.2), certified_accuracy=0.5, "
-        "attacked_accuracy=0.5)"
+        "attacked_accuracy=0.5, majority_share=1)"
     )
 
 

@@ -105,12 +105,25 @@ def load_model(
 
 
 def open_model(
-    source: Any, X: Any = None, unsaid: Unsaid | None = None, *, like: Any = None
+    source: Any,
+    X: Any = None,
+    unsaid: Unsaid | None = None,
+    *,
+    like: Any = None,
+    threshold: float | None = None,
 ) -> tuple[Trees, gate.Witness | None]:
     """As `load_model`, with whom to ask what a foreign model itself says of rows.
 
     `like` is a table that will be asked about: a dump does not know how many columns there are.
+    `threshold` is the probability from which on the second of two classes is said.
     """
+    trees, witness = _open(source, X, unsaid, like)
+    return (trees, witness) if threshold is None else wrappers.decide_at(trees, witness, threshold)
+
+
+def _open(
+    source: Any, X: Any, unsaid: Unsaid | None, like: Any
+) -> tuple[Trees, gate.Witness | None]:
     if isinstance(source, str | Path):
         data = file.read(source)
         if xgboost_dump.speaks_bytes(data):
@@ -130,6 +143,7 @@ def open_model(
     trees, witness = _load(source)
     rows = None if X is None else trees.rows(X)
     gate.check(trees, witness, rows)
+    gate.check_given(trees, witness, like if X is None else X)
     return trees, witness
 
 

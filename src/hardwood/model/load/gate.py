@@ -18,6 +18,7 @@ from hardwood.model.trees import LEAF, Trees, take_sets
 
 _WORK = 500_000  # rows x trees that loading may cost
 _LEAST_ROWS, _MOST_ROWS = 256, 4096
+_MOST_GIVEN = 10_000
 _EDGE_TURNS = 4
 
 
@@ -32,7 +33,8 @@ class Witness:
     ``infinite``: whether the source takes such values; ``accepts``: which rows it takes at all.
     ``label`` is what its users see, as positions of classes, None where it has no labels;
     ``predict`` the means, (n_samples, n_outputs), None where it does not tell them. ``decode``
-    brings rows to the kind of table that the source takes; ``sparse_missing``: whether the zeros of
+    brings rows to the kind of table that the source takes, ``own_label`` is the label of tables as
+    its users pass them; ``sparse_missing``: whether the zeros of
     a sparse one are missing values to it. ``probability`` makes the probability of the second class
     of our margin, where the trees' own link does not; ``dtype`` is that of the source's own ones.
     """
@@ -48,6 +50,7 @@ class Witness:
     label: Callable[[FloatArray], npt.NDArray[np.int64]] | None = None
     predict: Callable[[FloatArray], FloatArray] | None = None
     decode: Callable[[FloatArray], Any] = lambda X: X
+    own_label: Callable[[Any], npt.NDArray[np.int64]] | None = None
     sparse_missing: bool = False
     probability: Callable[[FloatArray], FloatArray] | None = None
     dtype: Any = np.float64
@@ -74,6 +77,24 @@ def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
         )
     _check_means(trees, witness, rows)
     _check_labels(trees, witness, np.concatenate([rows, _edge_rows(trees, witness, rows)]))
+
+
+def check_given(trees: Trees, witness: Witness, X: Any) -> None:
+    """Compare labels on a user's own table, whose dtypes may change what a pipeline computes."""
+    if witness.own_label is None or getattr(X, "columns", None) is None:
+        return
+    some = X[:_MOST_GIVEN]
+    margin = np.asarray(trees._core.margin(trees.rows(some), n_threads=1))
+    here, there = trees.decide(margin), witness.own_label(some)
+    wrong = (here != there) & (_gap(trees, margin) > _slack(trees, witness))
+    if wrong.any():
+        names = np.arange(trees.n_classes) if trees.classes is None else trees.classes
+        row = int(np.argmax(wrong))
+        raise UnsupportedModelError(
+            f"This {witness.name} gives row {row} of X the label {names[there[row]]!r} as it "
+            f"stands, and {names[here[row]]!r} where numbers are float64 and missing values are "
+            f"those that it was fitted on. Convert the columns of X so, and pass it again."
+        )
 
 
 def positions(label: npt.NDArray[Any], classes: Any) -> npt.NDArray[np.int64]:

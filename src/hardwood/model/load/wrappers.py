@@ -167,7 +167,11 @@ def _asked(source: Any, witness: Witness) -> Witness:
     def label(X: FloatArray) -> npt.NDArray[np.int64]:
         return positions(source.predict(witness.decode(X)), source.classes_)
 
-    return replace(witness, name=f"{type(source).__name__} of {witness.name}", label=label)
+    def own_label(X: Any) -> npt.NDArray[np.int64]:
+        return positions(source.predict(X), source.classes_)
+
+    name = f"{type(source).__name__} of {witness.name}"
+    return replace(witness, name=name, label=label, own_label=own_label)
 
 
 def _one_output(

@@ -183,6 +183,10 @@ def _pulled(
                 decided[taken] = positions(source.predict(table.decode(X[taken])), classes)
         return decided
 
+    def own_label(X: Any) -> npt.NDArray[np.int64]:
+        with _quiet():
+            return positions(source.predict(X), classes)
+
     leaf, predict = witness.leaf, witness.predict
     return pulled, replace(
         witness,
@@ -195,6 +199,7 @@ def _pulled(
         missing=True,
         infinite=False,
         decode=table.decode,
+        own_label=own_label if trees.tells_labels else None,
         sparse_missing=False,
     )
 
