@@ -11,22 +11,33 @@
 namespace hardwood::bind {
 namespace {
 
+/// What the adversary may do beside moving numbers; empty arrays: nothing.
+grow::Kinds kinds(const Array1<std::int32_t>& n_categories, const Array2<std::int32_t>& changes,
+                  const Array1<std::uint8_t>& blank, std::int32_t only) {
+  return {span(n_categories), matrix(changes), span(blank), only};
+}
+
 template <class X>
 void dense_table(grow::HistTable* place, const Array2<X>& x, const Array2<double>& reach,
-                 const Array1<double>& weight, std::size_t max_bins, int n_threads) {
+                 const Array1<double>& weight, const Array1<std::int32_t>& n_categories,
+                 const Array2<std::int32_t>& changes, const Array1<std::uint8_t>& blank,
+                 std::int32_t only, std::size_t max_bins, int n_threads) {
   const InterruptibleRelease release;
   new (place) grow::HistTable(bins::DenseTable<X>{matrix(x)}, reaches(reach), max_bins, n_threads,
-                              span(weight));
+                              span(weight), kinds(n_categories, changes, blank, only));
 }
 
 template <class X, class Index>
 void sparse_table(grow::HistTable* place, const Array1<Index>& line_start,
                   const Array1<Index>& across, const Array1<X>& x, std::size_t n_across,
                   bool lines_are_rows, const Array2<double>& reach, const Array1<double>& weight,
-                  std::size_t max_bins, int n_threads) {
+                  const Array1<std::int32_t>& n_categories, const Array2<std::int32_t>& changes,
+                  const Array1<std::uint8_t>& blank, std::int32_t only, std::size_t max_bins,
+                  int n_threads) {
   const InterruptibleRelease release;
   const auto make = [&](const auto& table) {
-    new (place) grow::HistTable(table, reaches(reach), max_bins, n_threads, span(weight));
+    new (place) grow::HistTable(table, reaches(reach), max_bins, n_threads, span(weight),
+                                kinds(n_categories, changes, blank, only));
   };
   if (lines_are_rows) {
     make(bins::SparseTable<X, Index, true>{span(line_start), span(across), span(x), n_across});
@@ -148,15 +159,17 @@ void bind_hist(nb::module_& module) {
             nb::arg("n_threads"));
   const auto dense = [&]<class X>(X) {
     table.def("__init__", &dense_table<X>, nb::arg("x").noconvert(), nb::arg("reach").noconvert(),
-              nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("max_bins"),
-              nb::arg("n_threads"));
+              nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("n_categories").noconvert(),
+              nb::arg("changes").noconvert(), nb::arg("blank").noconvert(), nb::arg("only"),
+              nb::arg("max_bins"), nb::arg("n_threads"));
   };
   const auto sparse = [&]<class X, class Index>(X, Index) {
     table.def("__init__", &sparse_table<X, Index>, nb::arg("line_start").noconvert(),
               nb::arg("across").noconvert(), nb::arg("x").noconvert(), nb::arg("n_across"),
               nb::arg("lines_are_rows"), nb::arg("reach").noconvert(),
-              nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("max_bins"),
-              nb::arg("n_threads"));
+              nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("n_categories").noconvert(),
+              nb::arg("changes").noconvert(), nb::arg("blank").noconvert(), nb::arg("only"),
+              nb::arg("max_bins"), nb::arg("n_threads"));
   };
   dense(float{});
   dense(double{});

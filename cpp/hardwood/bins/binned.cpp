@@ -259,6 +259,13 @@ bool any_missing(const TiledTable<X>& table, std::size_t n_rows, std::size_t fea
   return any;
 }
 
+/// Between every two of 0, 1, ..., n_categories - 1.
+std::vector<float> edges_of_categories(std::int32_t n_categories) {
+  std::vector<float> edges;
+  for (std::int32_t k = 1; k < n_categories; ++k) edges.push_back(static_cast<float>(k) - 0.5f);
+  return edges;
+}
+
 template <class X>
 X value_type(const DenseTable<X>&);
 template <class X, class Index, bool kLinesAreRows>
@@ -267,7 +274,10 @@ X value_type(const SparseTable<X, Index, kLinesAreRows>&);
 }  // namespace
 
 Cuts::Cuts(std::size_t n_features, std::size_t max_bins)
-    : n_codes(max_bins <= 64 ? 64 : 256), edges(n_features), usual(n_features) {
+    : n_codes(max_bins <= 64 ? 64 : 256),
+      edges(n_features),
+      usual(n_features),
+      categorical(n_features) {
   if (max_bins < 2 || max_bins > 256) {
     throw std::invalid_argument(
         "max_bins must be from 2 to 256, got max_bins=" + std::to_string(max_bins) + ".");
@@ -276,14 +286,17 @@ Cuts::Cuts(std::size_t n_features, std::size_t max_bins)
 
 void Cuts::choose(std::size_t feature, std::span<const Value> values, std::uint64_t n_missing,
                   const Reach& reach, std::size_t max_bins, bool takes_all) {
-  edges[feature] =
-      choose_edges(values, reach, takes_all ? max_bins : std::min(max_bins, n_codes - 1));
+  if (!categorical[feature]) {
+    edges[feature] =
+        choose_edges(values, reach, takes_all ? max_bins : std::min(max_bins, n_codes - 1));
+  }
   usual[feature] = most_frequent(values, edges[feature], n_missing, missing_code());
 }
 
 template <class Table>
 Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
-               int n_threads, std::span<const double> weight)
+               int n_threads, std::span<const double> weight,
+               std::span<const std::int32_t> n_categories)
     : n_rows_(table.n_rows()),
       cuts_(table.n_features(), max_bins),
       ranges_(table.n_features() * n_codes(), kEmpty),
@@ -293,6 +306,21 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
     throw std::invalid_argument("weight needs one entry for each of the table's " +
                                 std::to_string(n_rows_) + " rows, got " +
                                 std::to_string(weight.size()) + ".");
+  }
+  if (!n_categories.empty() && n_categories.size() != n_features()) {
+    throw std::invalid_argument("n_categories needs one entry for each of the table's " +
+                                std::to_string(n_features()) + " features, got " +
+                                std::to_string(n_categories.size()) + ".");
+  }
+  const auto most = static_cast<std::int32_t>(std::min(max_bins, n_codes() - 1));
+  for (std::size_t f = 0; f < n_categories.size(); ++f) {
+    if (n_categories[f] > most) {
+      throw std::invalid_argument("feature " + std::to_string(f) + " has " +
+                                  std::to_string(n_categories[f]) +
+                                  " categories; there is room for " + std::to_string(most) + ".");
+    }
+    cuts_.categorical[f] = n_categories[f] > 0;
+    cuts_.edges[f] = edges_of_categories(n_categories[f]);
   }
   const TiledTable<decltype(value_type(table))> tiles(table);
   if (weight.empty()) {
@@ -475,21 +503,21 @@ std::vector<std::vector<Code>> Binned::present_codes() const {
   return present;
 }
 
-template Binned::Binned(const DenseTable<float>&, std::span<const Reach>, std::size_t, int,
-                        std::span<const double>);
-template Binned::Binned(const DenseTable<double>&, std::span<const Reach>, std::size_t, int,
-                        std::span<const double>);
+#define HARDWOOD_TABLE(...)                                                             \
+  template Binned::Binned(const __VA_ARGS__&, std::span<const Reach>, std::size_t, int, \
+                          std::span<const double>, std::span<const std::int32_t>);
+HARDWOOD_TABLE(DenseTable<float>)
+HARDWOOD_TABLE(DenseTable<double>)
+HARDWOOD_TABLE(SparseTable<float, std::int32_t, true>)
+HARDWOOD_TABLE(SparseTable<float, std::int32_t, false>)
+HARDWOOD_TABLE(SparseTable<float, std::int64_t, true>)
+HARDWOOD_TABLE(SparseTable<float, std::int64_t, false>)
+HARDWOOD_TABLE(SparseTable<double, std::int32_t, true>)
+HARDWOOD_TABLE(SparseTable<double, std::int32_t, false>)
+HARDWOOD_TABLE(SparseTable<double, std::int64_t, true>)
+HARDWOOD_TABLE(SparseTable<double, std::int64_t, false>)
+#undef HARDWOOD_TABLE
 template Binned::Binned(const DenseTable<float>&, Cuts, int);
 template Binned::Binned(const DenseTable<double>&, Cuts, int);
-#define HARDWOOD_SPARSE(X, Index)                                                                  \
-  template Binned::Binned(const SparseTable<X, Index, true>&, std::span<const Reach>, std::size_t, \
-                          int, std::span<const double>);                                           \
-  template Binned::Binned(const SparseTable<X, Index, false>&, std::span<const Reach>,             \
-                          std::size_t, int, std::span<const double>);
-HARDWOOD_SPARSE(float, std::int32_t)
-HARDWOOD_SPARSE(float, std::int64_t)
-HARDWOOD_SPARSE(double, std::int32_t)
-HARDWOOD_SPARSE(double, std::int64_t)
-#undef HARDWOOD_SPARSE
 
 }  // namespace hardwood::bins

@@ -53,7 +53,8 @@ struct BinRange {
 struct Cuts {
   std::size_t n_codes;  ///< codes are below this; it is 64 or 256
   std::vector<std::vector<float>> edges;
-  std::vector<Code> usual;  ///< the most frequent code of each feature
+  std::vector<Code> usual;                ///< the most frequent code of each feature
+  std::vector<std::uint8_t> categorical;  ///< whether the bins of a feature are categories
 
   /// Without edges yet.
   Cuts(std::size_t n_features, std::size_t max_bins);
@@ -79,10 +80,12 @@ struct CodedRows {
 /// tree: column after column for who routes rows, in blocks for who counts codes.
 class Binned {
  public:
-  /// `weight`: one a row, > 0, or empty: 1. Edges are quantiles of the weight.
+  /// `weight`: one a row, > 0, or empty: 1. Edges are quantiles of the weight. `n_categories`: one
+  /// a feature, or empty: all 0. A feature with some holds whole numbers below that, and each of
+  /// them has its own bin.
   template <class Table>
   Binned(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads,
-         std::span<const double> weight = {});
+         std::span<const double> weight = {}, std::span<const std::int32_t> n_categories = {});
 
   /// With edges that are already chosen.
   template <class Table>
@@ -103,6 +106,9 @@ class Binned {
   BinRange range(std::size_t feature, std::size_t bin) const {
     return ranges_[feature * n_codes() + bin];
   }
+
+  /// Whether the bins of a feature are categories, which have no order.
+  bool categorical(std::size_t feature) const { return cuts_.categorical[feature] != 0; }
 
   /// The code of row i is column(feature)[i].
   const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }

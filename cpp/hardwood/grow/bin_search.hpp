@@ -34,6 +34,9 @@ struct SearchedNode {
   Sums sums(const GridSum& sum) const { return grid.real(sum); }
 };
 
+/// Which rows the adversary moves: all, or those of one class, which the sign of g tells.
+enum class Movers : std::uint8_t { kAll, kAbove, kBelow };
+
 /// One feature of a node's histogram, and how to read it.
 template <class Stat>
 struct FeatureBins {
@@ -48,9 +51,11 @@ struct FeatureBins {
   const Window& window;
   Feature feature;
   int monotonic;
+  Movers movers = Movers::kAll;  ///< others than all only with `below`
 };
 
-/// Try every threshold of one feature; keep in `best` what beats it. The gain is that of
+/// Try every threshold of one feature, or every set of categories along their order
+/// (category_sets.hpp); keep in `best` what beats it. The gain is that of
 /// NewtonCriterion, in double, from exact sums: with the window's rounding, nothing else is lost.
 /// `portable`: do not use what this processor has more than others; the answer is the same.
 template <class Stat>

@@ -159,8 +159,9 @@ class BinTable {
   void move_rows(Family<BinTable>& family, int n_threads) {
     auto& [parent, left, right, kept, left_kept, right_kept] = family;
     if (!may_split(left) && !may_split(right)) return;
-    left.end = right.begin =
-        rows_.partition(parent.begin, parent.end, CodeSplit(binned_, parent.split), n_threads);
+    left.end = right.begin = with_sides(binned_, parent.split, [&](const auto& sides) {
+      return rows_.partition(parent.begin, parent.end, sides, n_threads);
+    });
     left.has_rows = right.has_rows = true;
   }
 
@@ -385,6 +386,7 @@ class BinTable {
     for (Node* const node : nodes) {
       Split& split = node->split;
       const auto feature = static_cast<std::size_t>(split.feature);
+      if (binned_.categorical(feature)) continue;
       split.threshold =
           split.bin ? binned_.edges(feature)[split.bin - 1] : std::numeric_limits<float>::lowest();
       if (split.saw_missing || !binned_.has_missing(feature)) continue;

@@ -1,6 +1,7 @@
 #include "hardwood/grow/class_bins.hpp"
 
 #include <array>
+#include <numeric>
 #include <vector>
 
 namespace hardwood::grow {
@@ -72,7 +73,7 @@ void ClassBins<S>::search_feature(std::span<const Cell* const> of_class, Feature
 
   Weights missing{};
   if constexpr (requires { missing.resize(0); }) missing.resize(of_class.size());
-  bool any_missing = false;
+  bool any_missing = window.blank;  // or could be
   for (std::size_t k = 0; binned_.has_missing(f) && k < of_class.size(); ++k) {
     missing[k] = Stat::weight(of_class[k][missing_code]);
     any_missing = any_missing || missing[k] > 0;
@@ -97,22 +98,146 @@ void ClassBins<S>::search_feature(std::span<const Cell* const> of_class, Feature
     if (counts && !judge.enough_rows(n_left(bin, missing_left))) return;
     if (!judge.accepts(sure, plain, possible, any_missing ? &missing_left : nullptr, best)) return;
     best.bin = bin;
+    best.right_bins = {};
     best.saw_missing = true;  // or there are none, and the heavier side gets them
     best.n_left = n_left(bin, missing_left);
+  };
+  /// The weights of `other`, but of classes that are not moved those of `plain`.
+  const auto moved = [&](const Weights& plain, const Weights& other) {
+    Weights weights(plain);
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      if (moves(k)) weights[k] = other[k];
+    }
+    return weights;
   };
 
   if (any_missing) {  // Missing against present: no adversary moves a value below the lowest float.
     const Weights alone = with_missing(below[0]);
-    consider(0, true, alone, alone, alone);
+    const Weights all = with_missing(below[window.n_bins]);
+    consider(0, true, alone, alone, window.blank ? moved(alone, all) : alone);
   }
   for (std::size_t bin = window.first; bin < window.last; ++bin) {
     const auto& sure = below[window.sure[bin]];
     const auto& plain = below[bin];
     const auto& possible = below[window.possible[bin]];
+    if (only_ >= 0 || window.blank) {  // values that are removed go with the missing ones
+      const auto as_weights = [](const auto& view) { return Weights(view.begin(), view.end()); };
+      const auto from = [&](std::size_t b) {
+        if constexpr (requires { missing.resize(0); }) {
+          return as_weights(below[b]);
+        } else {
+          return below[b];
+        }
+      };
+      const Weights here = from(bin), with = with_missing(plain);
+      consider(bin, false, moved(here, from(window.blank ? 0 : window.sure[bin])), here,
+               moved(here, from(window.possible[bin])));
+      if (!any_missing) continue;
+      consider(
+          bin, true, moved(with, with_missing(sure)), with,
+          moved(with, with_missing(below[window.blank ? window.n_bins : window.possible[bin]])));
+      continue;
+    }
     consider(bin, false, sure, plain, possible);
     if (any_missing) {
       consider(bin, true, with_missing(sure), with_missing(plain), with_missing(possible));
     }
+  }
+}
+
+/// The same for sets of categories; see SetSearch in bin_search.cpp. Two classes have one order, by
+/// the share of the second; more have one order a class.
+template <class S>
+template <class C>
+void ClassBins<S>::search_sets(std::span<const Cell* const> of_class, Feature feature,
+                               const ClassSearched& node, ClassBinSplit& best) const {
+  using Weights = typename C::Weights;
+  const auto f = static_cast<std::size_t>(feature);
+  const Window& window = windows_[f];
+  const std::size_t n_classes = of_class.size(), n_bins = window.n_bins;
+  const ClassJudge<C> judge(node, tree_, feature, 0);
+  const auto none = [&] {
+    Weights weights{};
+    if constexpr (requires { weights.resize(0); }) weights.resize(n_classes);
+    return weights;
+  };
+  const auto cell = [&](std::size_t k, std::size_t bin) { return Stat::weight(of_class[k][bin]); };
+  Weights missing = none(), present = none();
+  bool any_missing = false;
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    if (binned_.has_missing(f)) missing[k] = cell(k, binned_.missing_code());
+    any_missing = any_missing || missing[k] > 0;
+    for (std::size_t bin = 0; bin < n_bins; ++bin) present[k] += cell(k, bin);
+  }
+  const double all = std::accumulate(node.total.begin(), node.total.end(), 0.0);
+  const double smoothing = kCategorySmoothing / tree_.step();
+
+  SetWalk walk(window.changes, n_bins);
+  Weights crossed = none();
+  std::array<Weights, 2> ambiguous{none(), none()};  // right, left
+  const auto consider = [&](bool turned) {
+    Weights plain = none(), sure = none(), possible = none();
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      const double others = present[k] - crossed[k];
+      plain[k] = missing[k] + (turned ? others : crossed[k]);
+      sure[k] = plain[k] - (moves(k) ? ambiguous[!turned][k] : 0);
+      const double right = window.blank ? (turned ? crossed[k] : others) : ambiguous[turned][k];
+      possible[k] = plain[k] + (moves(k) ? right : 0);
+    }
+    const auto n_left = [&] {
+      std::size_t n = 0;
+      for (const Cell* cells : of_class) {
+        Cell sum = any_missing ? cells[binned_.missing_code()] : Cell{};
+        for (std::size_t bin = 0; bin < n_bins; ++bin) {
+          if (walk.is_left(bin) != turned) sum += cells[bin];
+        }
+        n += Stat::n_rows(sum);
+      }
+      return n;
+    };
+    if (tree_.rules().min_samples_leaf > 1 && !judge.enough_rows(n_left())) return;
+    const bool missing_left = true;
+    if (!judge.accepts(sure, plain, possible, &missing_left, best)) return;
+    best.bin = 0;
+    best.saw_missing = true;
+    best.n_left = n_left();
+    best.right_bins = {};
+    for (std::size_t bin = 0; bin < n_bins; ++bin) {
+      if (walk.is_left(bin) == turned) best.right_bins.put(bin);
+    }
+  };
+
+  if (any_missing) consider(false);
+  for (std::size_t by = 1; by < (n_classes == 2 ? 2 : n_classes + 1); ++by) {
+    const std::size_t own = by % n_classes;
+    const double share = node.total[own] / all;
+    const auto step_of = [&](std::span<const bins::Code> some) -> SetOrder::Step {
+      double weight = 0, weight_of_own = 0;
+      for (const bins::Code bin : some) {
+        for (std::size_t k = 0; k < n_classes; ++k) weight += cell(k, bin);
+        weight_of_own += cell(own, bin);
+      }
+      return {(weight_of_own - share * weight) / (weight + smoothing), weight > 0};
+    };
+    for_each_order(window.changes, n_bins, step_of, [&](const SetOrder& order) {
+      walk.restart();
+      crossed = ambiguous[0] = ambiguous[1] = none();
+      for (std::size_t step = 0, at = 0; step + 1 < order.step_end.size(); ++step) {
+        for (; at < order.step_end[step]; ++at) {
+          const bins::Code bin = order.bins[at];
+          for (std::size_t k = 0; k < n_classes; ++k) crossed[k] += cell(k, bin);
+          walk.cross(bin, [&](bins::Code of, bool left, bool begins) {
+            for (std::size_t k = 0; k < n_classes; ++k) {
+              ambiguous[left][k] += begins ? cell(k, of) : -cell(k, of);
+            }
+          });
+        }
+        const bool both = any_missing || window.blank;
+        const bool heavier = 2 * std::accumulate(crossed.begin(), crossed.end(), 0.0) >= all;
+        if (both || heavier) consider(false);
+        if (both || !heavier) consider(true);
+      }
+    });
   }
 }
 
@@ -130,7 +255,11 @@ void ClassBins<S>::search(const HistogramPlan& plan, const Pass& pass, const Cel
       }
       const Feature feature = pass.feature[i];
       const int sign = monotonic.empty() ? 0 : monotonic[static_cast<std::size_t>(feature)];
-      search_feature<C>(of_class, feature, sign, node, best);
+      if (windows_[static_cast<std::size_t>(feature)].categorical) {
+        search_sets<C>(of_class, feature, node, best);
+      } else {
+        search_feature<C>(of_class, feature, sign, node, best);
+      }
     }
   });
 }

@@ -27,8 +27,10 @@ class ClassBins {
   using Criterion = ClassTree;
   using Cell = typename Stat::Cell;
 
-  ClassBins(const bins::Binned& binned, std::span<const Window> windows, const ClassTree& tree)
-      : binned_(binned), windows_(windows), tree_(tree) {}
+  /// `only`: the class whose rows alone the adversary moves, or -1.
+  ClassBins(const bins::Binned& binned, std::span<const Window> windows, const ClassTree& tree,
+            std::int32_t only = -1)
+      : binned_(binned), windows_(windows), tree_(tree), only_(only) {}
 
   bool can_split(const Pass& pass) const {
     const auto feature = static_cast<std::size_t>(pass.feature.front());
@@ -54,9 +56,16 @@ class ClassBins {
   void search_feature(std::span<const Cell* const> of_class, Feature feature, int monotonic,
                       const ClassSearched& node, ClassBinSplit& best) const;
 
+  template <class C>
+  void search_sets(std::span<const Cell* const> of_class, Feature feature,
+                   const ClassSearched& node, ClassBinSplit& best) const;
+
+  bool moves(std::size_t k) const { return only_ < 0 || k == static_cast<std::size_t>(only_); }
+
   const bins::Binned& binned_;
   std::span<const Window> windows_;
   const ClassTree& tree_;
+  std::int32_t only_;
 };
 
 }  // namespace hardwood::grow

@@ -93,6 +93,8 @@ class ClassTree {
         min_weight_leaf_(rules.min_weight_fraction_leaf * total.cover()) {}
 
   const ClassTreeRules& rules() const { return rules_; }
+  /// What one step of weight is, in the unit of the user's.
+  double step() const { return step_; }
   /// The weight each child needs when nobody attacks.
   double min_weight_leaf() const { return min_weight_leaf_; }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hardwood/grow/split.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
@@ -18,11 +19,16 @@ struct GrownTree {
   std::vector<double> gain;   ///< robust gain of the split, 0 for leaves
   std::vector<double> cover;  ///< weight of the training rows; the sum of h in a boosted tree
   std::vector<std::int64_t> n_samples;
+  /// Bins of categories that go right: those of node i lie from category_start[i] on; none where
+  /// the threshold decides.
+  std::vector<std::int64_t> category_start{0};
+  std::vector<std::int32_t> category;
 };
 
 /// Write grown nodes down in pre-order. `Node` has `split.feature`, `split.threshold`,
 /// `split.missing_left`, `split.gain` and the positions `left` and `right` of its children, 0 for a
-/// leaf; `describe(tree, node)` adds value, cover and n_samples. Returns where each node went.
+/// leaf, and may have a set `split.right_bins`; `describe(tree, node)` adds value, cover and
+/// n_samples. Returns where each node went.
 template <class Node, class Describe>
 std::vector<NodeId> in_preorder(const std::vector<Node>& nodes, GrownTree& tree,
                                 Describe&& describe) {
@@ -49,6 +55,12 @@ std::vector<NodeId> in_preorder(const std::vector<Node>& nodes, GrownTree& tree,
     tree.left.push_back(-1);
     tree.right.push_back(-1);
     tree.gain.push_back(is_leaf ? 0 : node.split.gain);
+    if constexpr (requires { node.split.right_bins; }) {
+      for (std::int32_t bin = 0; !is_leaf && bin < BinSet::kSize; ++bin) {
+        if (node.split.right_bins.has(static_cast<std::size_t>(bin))) tree.category.push_back(bin);
+      }
+    }
+    tree.category_start.push_back(static_cast<std::int64_t>(tree.category.size()));
     describe(tree, node);
     if (!is_leaf) {
       open.push_back({node.right, id, true});

@@ -93,9 +93,9 @@ struct HistTable::Workspace {
 
 template <class Table>
 HistTable::HistTable(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
-                     int n_threads, std::span<const double> weight)
-    : binned_(table, reach, max_bins, n_threads, weight) {
-  for (std::size_t f = 0; f < n_features(); ++f) windows_.emplace_back(binned_, f, reach[f]);
+                     int n_threads, std::span<const double> weight, const Kinds& kinds)
+    : binned_(table, reach, max_bins, n_threads, weight, kinds.n_categories), only_(kinds.only) {
+  for (std::size_t f = 0; f < n_features(); ++f) windows_.emplace_back(binned_, f, reach[f], kinds);
 }
 
 HistTable::HistTable(bins::Cuts cuts, std::span<const bins::CodedRows> pieces,
@@ -136,7 +136,7 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
   }
   const HistogramPlan plan =
       plan_for(binned_, windows_, request.rules, request.features, [&](bool moves) -> std::size_t {
-        return moves && request.rules.inner == Inner::kExact ? 2 : 1;
+        return moves && (request.rules.inner == Inner::kExact || only_ >= 0) ? 2 : 1;
       });
 
   const std::size_t n_trees = request.gradient.n_cols;
@@ -158,8 +158,14 @@ std::vector<GrownTree> HistTable::grow(const HistRequest& request, Matrix<std::i
       if (memory.rows.capacity() < n) memory.rows = RowSet<typename Stat::Row>(n);
       const GridSum total =
           put_on_grid<Stat>(gradients, rows, grid, rules.seed, memory.rows.data(), threads, part());
+      // g is below 0 in the rows of the output's own class. Those of another class lie above, among
+      // the rest: all of these count as movable, so none that can move counts as sure.
+      const auto own = static_cast<std::int32_t>(n_trees == 1 ? 1 : k);
+      const Movers movers = only_ < 0 || plan.n_sides == 1 ? Movers::kAll
+                            : only_ == own                 ? Movers::kBelow
+                                                           : Movers::kAbove;
       const NewtonBins<Stat> search(binned_, windows_, criterion, memory.rows.range(0, n),
-                                    plan.n_sides, request.portable, part());
+                                    plan.n_sides, movers, request.portable, part());
       BinTable<NewtonBins<Stat>> table(binned_, plan, request.monotonic, criterion, total, n,
                                        search, memory, &leaves, part());
       const std::function<void()> poll = polls ? request.checkpoint : [] {};
@@ -206,7 +212,7 @@ GrownTree HistTable::grow_classes(const ClassSample& sample, const ClassTreeRule
     part().sum(steps);
     total.weights.assign(steps.begin(), steps.end());
     const ClassTree criterion(rules, total, weights.step);
-    const ClassBins<Stat> search(binned_, windows_, criterion);
+    const ClassBins<Stat> search(binned_, windows_, criterion, only_);
     BinTable<ClassBins<Stat>> table(binned_, plan, sample.monotonic, criterion, total,
                                     static_cast<std::size_t>(out - memory.rows.data()), search,
                                     memory, nullptr, part());
@@ -220,19 +226,19 @@ GrownTree HistTable::grow_classes(const ClassSample& sample, const ClassTreeRule
   return tree;
 }
 
-template HistTable::HistTable(const bins::DenseTable<float>&, std::span<const Reach>, std::size_t,
-                              int, std::span<const double>);
-template HistTable::HistTable(const bins::DenseTable<double>&, std::span<const Reach>, std::size_t,
-                              int, std::span<const double>);
-#define HARDWOOD_SPARSE(X, Index)                                                                  \
-  template HistTable::HistTable(const bins::SparseTable<X, Index, true>&, std::span<const Reach>,  \
-                                std::size_t, int, std::span<const double>);                        \
-  template HistTable::HistTable(const bins::SparseTable<X, Index, false>&, std::span<const Reach>, \
-                                std::size_t, int, std::span<const double>);
-HARDWOOD_SPARSE(float, std::int32_t)
-HARDWOOD_SPARSE(float, std::int64_t)
-HARDWOOD_SPARSE(double, std::int32_t)
-HARDWOOD_SPARSE(double, std::int64_t)
-#undef HARDWOOD_SPARSE
+#define HARDWOOD_TABLE(...)                                                                    \
+  template HistTable::HistTable(const bins::__VA_ARGS__&, std::span<const Reach>, std::size_t, \
+                                int, std::span<const double>, const Kinds&);
+HARDWOOD_TABLE(DenseTable<float>)
+HARDWOOD_TABLE(DenseTable<double>)
+HARDWOOD_TABLE(SparseTable<float, std::int32_t, true>)
+HARDWOOD_TABLE(SparseTable<float, std::int32_t, false>)
+HARDWOOD_TABLE(SparseTable<float, std::int64_t, true>)
+HARDWOOD_TABLE(SparseTable<float, std::int64_t, false>)
+HARDWOOD_TABLE(SparseTable<double, std::int32_t, true>)
+HARDWOOD_TABLE(SparseTable<double, std::int32_t, false>)
+HARDWOOD_TABLE(SparseTable<double, std::int64_t, true>)
+HARDWOOD_TABLE(SparseTable<double, std::int64_t, false>)
+#undef HARDWOOD_TABLE
 
 }  // namespace hardwood::grow

@@ -43,7 +43,7 @@ class HistTable {
   /// `weight`: of the rows, for the edges of the bins; empty: 1.
   template <class Table>
   HistTable(const Table& table, std::span<const Reach> reach, std::size_t max_bins, int n_threads,
-            std::span<const double> weight = {});
+            std::span<const double> weight = {}, const Kinds& kinds = {});
   /// Rows that are in codes already: a part of a table whose other parts others have. All of them
   /// grow the same trees at the same time, each on one thread at a time, those of the whole table.
   /// `number`: of each row its position in the whole table, modulo 2^32; empty: that in the part.
@@ -74,7 +74,8 @@ class HistTable {
   std::vector<std::uint32_t> number_;
   bins::Binned binned_;
   std::vector<Window> windows_;
-  std::mutex lock_;  // of the workspaces that are not in use
+  std::int32_t only_ = -1;  // the class whose rows alone are moved, or -1
+  std::mutex lock_;         // of the workspaces that are not in use
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };
 

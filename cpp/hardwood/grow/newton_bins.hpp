@@ -33,9 +33,15 @@ class NewtonBins {
 
   /// `rows`: of the whole tree. `n_sides`: 2 where the signs of gradients are told apart.
   NewtonBins(const bins::Binned& binned, std::span<const Window> windows, const NewtonTree& tree,
-             std::span<const Row> rows, std::size_t n_sides, bool portable, const Part& part)
-      : binned_(binned), windows_(windows), tree_(tree), n_sides_(n_sides), portable_(portable) {
-    if (n_sides == 2) survey_ratios(rows, part);
+             std::span<const Row> rows, std::size_t n_sides, Movers movers, bool portable,
+             const Part& part)
+      : binned_(binned),
+        windows_(windows),
+        tree_(tree),
+        n_sides_(n_sides),
+        movers_(movers),
+        portable_(portable) {
+    if (asks_residuals()) survey_ratios(rows, part);
   }
 
   bool can_split(const Pass& pass) const {
@@ -46,7 +52,7 @@ class NewtonBins {
   Prepared prepare(const Node<BinSplit>& from, std::span<const Row> rows, int n_threads) const {
     Prepared prepared{
         {from.total, tree_.grid(), tree_.rules(), from.value_low, from.value_high}, false, {}};
-    if (n_sides_ == 1 || !may_split(tree_, from)) return prepared;
+    if (!asks_residuals() || !may_split(tree_, from)) return prepared;
     // The residual g - m h changes sign at g / h = m; often no row of the tree is between.
     const SearchedNode& node = prepared.node;
     const double m = -node.criterion.residual({0, 1});
@@ -97,7 +103,8 @@ class NewtonBins {
                                    binned_.has_missing(feature),
                                    windows_[feature],
                                    pass.feature[i],
-                                   monotonic.empty() ? 0 : monotonic[feature]};
+                                   monotonic.empty() ? 0 : monotonic[feature],
+                                   movers_};
       // One child gets none of the rows with the usual code.
       const bins::Code usual_code = binned_.usual_code(feature);
       GridSum usual = Stat::sum(bins.cells[usual_code]);
@@ -110,6 +117,8 @@ class NewtonBins {
 
  private:
   static constexpr std::size_t kBlock = 1 << 14;  // rows handled together
+
+  bool asks_residuals() const { return n_sides_ == 2 && tree_.rules().inner == Inner::kExact; }
 
   /// For the exact inner rule: the largest g / h below 0 and the smallest one from 0 on.
   void survey_ratios(std::span<const Row> rows, const Part& all) {
@@ -142,6 +151,7 @@ class NewtonBins {
   std::span<const Window> windows_;
   const NewtonTree& tree_;
   std::size_t n_sides_;
+  Movers movers_;
   bool portable_;
   double below_ = -std::numeric_limits<double>::infinity();  // see survey_ratios
   double above_ = std::numeric_limits<double>::infinity();

@@ -50,17 +50,18 @@ struct RowLeaves {
         }
         return;
       }
-      const CodeSplit split(binned, node.split);
       const NodeId left = id_of[node.left], right = id_of[node.right];
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (i + kAhead < rows.size()) {
-          __builtin_prefetch(split.code(rows[i + kAhead].row));
-          ask(i + kAhead);
+      with_sides(binned, node.split, [&](const auto& split) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          if (i + kAhead < rows.size()) {
+            __builtin_prefetch(split.code(rows[i + kAhead].row));
+            ask(i + kAhead);
+          }
+          const bool goes_left = split.goes_left(rows[i].row);
+          leaf[rows[i].row * stride] = goes_left ? left : right;
+          task.n_left += goes_left;
         }
-        const bool goes_left = split.goes_left(rows[i].row);
-        leaf[rows[i].row * stride] = goes_left ? left : right;
-        task.n_left += goes_left;
-      }
+      });
     });
     std::int64_t* n_samples = tree.n_samples.data();
     std::vector<std::int64_t> n_left(nodes.size());
@@ -81,7 +82,9 @@ struct RowLeaves {
                       for (std::size_t i = begin; i < end; ++i) {
                         const Node* node = nodes.data();
                         while (node->left) {
-                          const bool left = CodeSplit(binned, node->split).goes_left(outside[i]);
+                          const bool left = with_sides(binned, node->split, [&](const auto& split) {
+                            return split.goes_left(outside[i]);
+                          });
                           node = &nodes[left ? node->left : node->right];
                         }
                         leaf[outside[i] * stride] = id_of[node->number];

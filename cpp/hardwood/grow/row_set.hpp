@@ -6,6 +6,7 @@
 
 #include "hardwood/bins/binned.hpp"
 #include "hardwood/buffer.hpp"
+#include "hardwood/grow/split.hpp"
 #include "hardwood/parallel.hpp"
 
 namespace hardwood::grow {
@@ -34,6 +35,22 @@ struct CodeSplit {
   bool goes_left(std::uint32_t row) const { return ((*code(row) + turn) & mask) < below; }
 };
 
+/// The same for a split by a set of bins.
+struct SetSplit {
+  const bins::Code* column;
+  const BinSet& right;
+
+  const bins::Code* code(std::uint32_t row) const { return column + row; }
+  bool goes_left(std::uint32_t row) const { return !right.has(*code(row)); }
+};
+
+/// Call `body` with what tells the sides of a split: its type is chosen once, not once a row.
+template <class Split, class Body>
+auto with_sides(const bins::Binned& binned, const Split& split, Body&& body) {
+  if (split.right_bins.empty()) return body(CodeSplit(binned, split));
+  return body(SetSplit{binned.column(static_cast<std::size_t>(split.feature)), split.right_bins});
+}
+
 /// The rows of a tree, each with its gradients.
 ///
 /// Invariant: the rows of a node are a contiguous range, in the order of the table. A split moves
@@ -53,7 +70,8 @@ class RowSet {
   }
 
   /// Returns where the right child begins.
-  std::size_t partition(std::size_t begin, std::size_t end, const CodeSplit& split, int n_threads) {
+  template <class Sides>
+  std::size_t partition(std::size_t begin, std::size_t end, const Sides& split, int n_threads) {
     if (n_threads <= 1) {
       const std::size_t middle = begin + separate(begin, end, split);
       std::memcpy(rows_.data() + middle, right_.data() + begin, (end - middle) * sizeof(Row));
@@ -83,7 +101,8 @@ class RowSet {
 
  private:
   /// Left rows to the front of [begin, end), right rows aside. Returns how many went left.
-  std::size_t separate(std::size_t begin, std::size_t end, const CodeSplit& split) {
+  template <class Sides>
+  std::size_t separate(std::size_t begin, std::size_t end, const Sides& split) {
     Row* const rows = rows_.data() + begin;
     Row* const right = right_.data() + begin;
     const std::size_t n = end - begin, n_ahead = n > kAhead ? n - kAhead : 0;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "hardwood/types.hpp"
 
@@ -31,11 +33,28 @@ struct SplitOf : Split {
   S left{};  ///< of the rows that go left when nobody attacks
 };
 
+/// Some of the 256 bins that a feature can have.
+class BinSet {
+ public:
+  static constexpr std::int32_t kSize = 256;
+
+  bool has(std::size_t bin) const { return words_[bin / 64] >> bin % 64 & 1; }
+  void put(std::size_t bin) { words_[bin / 64] |= std::uint64_t{1} << bin % 64; }
+  bool empty() const { return words_ == std::array<std::uint64_t, 4>{}; }
+
+ private:
+  std::array<std::uint64_t, 4> words_{};
+};
+
 /// A split between bins; whoever knows the edges fills in the threshold.
+///
+/// Bins of categories are split by a set: its bins go right, all others left, missing values among
+/// them. So a category that training never saw goes where missing values go.
 template <class S>
 struct BinSplitOf : SplitOf<S> {
-  std::size_t bin = 0;       ///< bins below it go left
+  std::size_t bin = 0;       ///< bins below it go left; with a set, only the number of a candidate
   bool saw_missing = false;  ///< the node has missing values, and the gain tells their sides apart
+  BinSet right_bins;         ///< of categories; empty: bins are compared
 };
 
 }  // namespace hardwood::grow

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hardwood import _core, _sums
 from hardwood._check import FloatArray, IntArray
 from hardwood.ensemble.loss import Derivatives, Float32Array, KnownLoss, Loss, RefittedLoss
+from hardwood.ensemble.tree import NODE_ARRAYS, together
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
@@ -73,17 +74,17 @@ class Model:
 
     base: FloatArray
     n_features: int
-    about: dict[str, Any]  # link, task, classes, feature_names
+    about: dict[str, Any]  # see _ABOUT
     parts: list[dict[str, npt.NDArray[Any]]] = field(default_factory=list)
     n_nodes: list[int] = field(default_factory=list)
+    # Training may see columns in another form; this gives trees for the user's own columns.
+    for_users: Callable[[Trees], Trees] = field(default=lambda trees: trees, repr=False)
 
     @classmethod
     def from_trees(cls, trees: Trees) -> "Model":
         """Begin with trees that are already there."""
-        about = {
-            name: getattr(trees, name) for name in ("link", "task", "classes", "feature_names")
-        }
-        part = {name: getattr(trees, name) for name in _NODE_ARRAYS}
+        about = {name: getattr(trees, name) for name in _ABOUT}
+        part = {name: getattr(trees, name) for name in _PART}
         n_nodes = [int(n) for n in np.diff(trees.tree_start)]
         return cls(trees.base, trees.n_features, about, [part], n_nodes)
 
@@ -95,7 +96,7 @@ class Model:
     def add(self, trees: Sequence[GrownTree], values: Sequence[Float32Array]) -> None:
         """Add a round, with the values that its leaves shall have."""
         for tree, value in zip(trees, values, strict=True):
-            part = {name: getattr(tree, name) for name in _NODE_ARRAYS if name != "value"}
+            part = {name: getattr(tree, name) for name in _PART}
             self.parts.append({**part, "value": value[:, None]})
             self.n_nodes.append(len(tree.feature))
 
@@ -121,12 +122,8 @@ class Model:
     def _together(
         self, parts: list[dict[str, npt.NDArray[Any]]], n_nodes: list[int], base: FloatArray
     ) -> Trees:
-        arrays: dict[str, Any] = {
-            name: np.concatenate([part[name] for part in parts]) for name in _NODE_ARRAYS
-        }
-        arrays["missing_left"] = arrays["missing_left"].astype(bool)
         return Trees(
-            **arrays,
+            **together(parts),
             tree_start=np.concatenate([[0], np.cumsum(n_nodes)]),
             tree_output=np.arange(len(n_nodes)) % len(base),
             base=base,
@@ -135,16 +132,8 @@ class Model:
         )
 
 
-_NODE_ARRAYS = (
-    "feature",
-    "threshold",
-    "left",
-    "right",
-    "missing_left",
-    "value",
-    "gain",
-    "cover",
-)
+_PART = (*NODE_ARRAYS, "category_start")
+_ABOUT = ("link", "task", "classes", "feature_names", "category_names")
 
 
 class Rounds(Protocol):
@@ -310,7 +299,7 @@ class BoostingRound:
 
     def trees(self) -> Trees:
         """Give the model as it is now."""
-        return self._model.trees()
+        return self._model.for_users(self._model.trees())
 
 
 Callback = Callable[[BoostingRound], Any]

@@ -77,7 +77,7 @@ class Ends:
     def add(self, trees: Trees, X: Any, reach: Reach, n_threads: int) -> None:
         """Add more trees."""
         _core.add_certified_ends(
-            trees._core, X, reach.limits, self.low, self.high, n_threads=n_threads
+            trees._core, X, reach.ends, self.low, self.high, n_threads=n_threads
         )
 
     def worst(self, loss: KnownLoss, y: Float32Array) -> Float32Array:
@@ -126,6 +126,7 @@ class CertifiedBooster:
     learning_rate: float
     rules: NewtonRules
     model: Model
+    attacks: npt.NDArray[np.bool_] | None = None  # rows that are moved; None: all
     dense: FloatArray | None = None  # X written out, where somebody needs it
     _table: Any = field(init=False)
     _ends: Ends = field(init=False)
@@ -136,7 +137,7 @@ class CertifiedBooster:
     def __post_init__(self) -> None:
         """Find the candidates, and where the margins stand."""
         n_threads = self.rules.n_threads
-        at_rest = self.robustness < 1
+        at_rest = self.robustness < 1 or self.attacks is not None
         how: dict[str, Any] = {
             "max_bins": self.max_bins,
             "at_rest": at_rest,
@@ -146,9 +147,9 @@ class CertifiedBooster:
             X = self.X.tocsc()
             X.sum_duplicates()  # and brings each column in order
             lines = (X.indptr, X.indices, X.data, X.shape[0])
-            self._table = _core.CertifiedBoosting(*lines, self.reach.limits, **how)
+            self._table = _core.CertifiedBoosting(*lines, self.reach.ends, **how)
         else:
-            self._table = _core.CertifiedBoosting(self.X, self.reach.limits, **how)
+            self._table = _core.CertifiedBoosting(self.X, self.reach.ends, **how)
         self._ends = self._ends_to_start(self.reach)
         self._weights = np.empty(0, np.float32) if self.weight is None else self.weight
         if at_rest:
@@ -158,8 +159,10 @@ class CertifiedBooster:
                 np.concatenate([self._ends.high, rest.high]),
             )
             weight = np.ones_like(self.y) if self.weight is None else self.weight
-            shares = np.float32(self.robustness), np.float32(1 - self.robustness)
-            self._weights = np.concatenate([weight * share for share in shares])
+            moved = np.full(len(self.y), self.robustness, np.float32)
+            if self.attacks is not None:
+                moved[~self.attacks] = 0
+            self._weights = np.concatenate([weight * moved, weight * (1 - moved)])
 
     def _ends_to_start(self, reach: Reach) -> Ends:
         X = self.rows() if self.model.n_nodes else self.X
@@ -181,7 +184,13 @@ class CertifiedBooster:
     @property
     def ends(self) -> Ends:
         """The ends of the margins of the rows as the adversary moves them."""
-        return Ends(self._ends.low[: len(self.y)], self._ends.high[: len(self.y)])
+        n = len(self.y)
+        low, high = self._ends.low[:n], self._ends.high[:n]
+        if self.attacks is not None:
+            stays = ~self.attacks[:, None]
+            low = np.where(stays, self._ends.low[n:], low)
+            high = np.where(stays, self._ends.high[n:], high)
+        return Ends(low, high)
 
     @property
     def margin(self) -> Float32Array:
@@ -228,7 +237,7 @@ class CertifiedBooster:
             self.rows(),
             self.y,
             np.empty(0, np.float32) if self.weight is None else self.weight,
-            self.reach.limits,
+            self.reach.ends,
             robustness=self.robustness,
             penalty=self.rules.reg_lambda,
             n_steps=_N_JOINT_STEPS,
@@ -248,11 +257,15 @@ class CertifiedValidation(Validation):
     ends: Ends
     reach: Reach
     n_threads: int
+    attacks: npt.NDArray[np.bool_] | None = None  # rows that are moved; None: all
 
     def add(self, trees: Trees) -> None:
         """Add the trees of a round."""
         super().add(trees)
         self.ends.add(trees, self.X, self.reach, self.n_threads)
+        if self.attacks is not None:
+            for end in (self.ends.low, self.ends.high):
+                end[~self.attacks] = self.margin[~self.attacks]
 
 
 @dataclass

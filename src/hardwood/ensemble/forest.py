@@ -1,6 +1,6 @@
 """Many robust trees, each grown on its own draw of rows and features."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -57,8 +57,7 @@ def train_share_forest(
     rules: ClassTreeRules,
     draw: Draw,
     seeds: Sequence[int],
-    n_features: int,
-    feature_names: Sequence[str] | None,
+    about: Mapping[str, Any],
 ) -> Trees:
     """Grow one tree per seed, in parallel over trees; leaves hold class shares."""
 
@@ -72,7 +71,7 @@ def train_share_forest(
             stop,
         )
 
-    return share_trees(_each(grow, seeds, rules), classes, n_features, feature_names)
+    return share_trees(_each(grow, seeds, rules), classes, about)
 
 
 def train_newton_forest(

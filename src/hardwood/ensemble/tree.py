@@ -1,6 +1,6 @@
 """One robust classification tree as a model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,38 +18,49 @@ def train_tree(
     weight: FloatArray | None,
     monotonic: npt.NDArray[np.int8],
     rules: ClassTreeRules,
-    n_features: int,
-    feature_names: Sequence[str] | None,
+    about: Mapping[str, Any],
 ) -> tuple[Trees, npt.NDArray[np.int64]]:
-    """Grow a tree whose leaves hold class shares; also give the number of rows of each node."""
+    """Grow a tree whose leaves hold class shares; also give the number of rows of each node.
+
+    `about` says of the model what the table does not know: the names of its columns and categories.
+    """
     grown = table.grow_classes(label, len(classes), weight, monotonic, rules)
-    return share_trees([grown], classes, n_features, feature_names), grown.n_samples
+    return share_trees([grown], classes, about), grown.n_samples
 
 
 def share_trees(
-    grown: Sequence[GrownTree],
-    classes: npt.NDArray[Any],
-    n_features: int,
-    feature_names: Sequence[str] | None,
+    grown: Sequence[GrownTree], classes: npt.NDArray[Any], about: Mapping[str, Any]
 ) -> Trees:
     """Put trees together whose leaves hold class shares."""
-
-    def together(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(tree, name) for tree in grown])
-
     return Trees(
-        feature=together("feature"),
-        threshold=together("threshold"),
-        left=together("left"),
-        right=together("right"),
-        missing_left=together("missing_left").astype(bool),
-        value=together("value"),
+        **together([vars(tree) for tree in grown]),
         tree_start=np.cumsum([0, *(len(tree.feature) for tree in grown)]),
         base=np.zeros(len(classes)),
         link="share",
-        n_features=n_features,
         classes=classes,
-        feature_names=feature_names,
-        gain=together("gain"),
-        cover=together("cover"),
+        **about,
     )
+
+
+def together(parts: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, Any]:
+    """The nodes of trees, one tree after the other, as the arrays of `Trees`."""
+    arrays: dict[str, Any] = {
+        name: np.concatenate([part[name] for part in parts]) for name in NODE_ARRAYS
+    }
+    arrays["missing_left"] = arrays["missing_left"].astype(bool)
+    size = np.concatenate([np.diff(part["category_start"]) for part in parts])
+    arrays["category_start"] = np.concatenate([[0], np.cumsum(size)])
+    return arrays
+
+
+NODE_ARRAYS = (
+    "feature",
+    "threshold",
+    "left",
+    "right",
+    "missing_left",
+    "value",
+    "gain",
+    "cover",
+    "category",
+)

@@ -18,11 +18,39 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodWarning
+from hardwood.estimators._columns import (
+    Categories,
+    check_codes,
+    encode,
+    known_codes,
+    learn_categories,
+    whole_columns,
+)
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.grow.newton import NewtonRules
 from hardwood.model import file
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is known of the columns of a checked table."""
+
+    n_features: int
+    names: list[str] | None
+    categories: Categories  # names of the categories, by column
+    codes: Mapping[int, IntArray]  # their numbers
+    whole: list[int]  # columns of whole numbers
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a model says of its columns."""
+        return {"feature_names": self.names, "category_names": self.categories}
+
+    def name(self, feature: int) -> int | str:
+        """What the user calls a column."""
+        return feature if self.names is None else self.names[feature]
 
 
 @dataclass(frozen=True)
@@ -33,7 +61,7 @@ class ClassData:
     label: IntArray
     classes: npt.NDArray[Any]
     weight: FloatArray | None
-    feature_names: list[str] | None
+    columns: Columns
 
 
 @dataclass(frozen=True)
@@ -43,7 +71,7 @@ class TargetData:
     X: Any
     y: npt.NDArray[np.float32]
     weight: FloatArray | None
-    feature_names: list[str] | None
+    columns: Columns
 
 
 Rules = TypeVar("Rules", ClassTreeRules, NewtonRules)
@@ -57,10 +85,13 @@ class RobustEstimator(BaseEstimator):
 
     eps: Any
     threat: Threat | None
+    categorical_features: Any
     n_jobs: int | None
     random_state: Any
 
     trees_: Trees
+    _categories: Categories
+    _whole: list[int]
 
     @contextmanager
     def _whole_fit(self) -> Iterator[None]:
@@ -72,17 +103,23 @@ class RobustEstimator(BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _reach(self, n_features: int, feature_names: list[str] | None) -> Reach:
-        reach = as_threat(self.eps, self.threat).reach(n_features, feature_names)
-        return reach.only_numbers("Training")
+    def _reach(self, columns: Columns) -> Reach:
+        names = {
+            feature: dict(
+                zip(codes.tolist(), columns.categories[feature] or codes.tolist(), strict=True)
+            )
+            for feature, codes in columns.codes.items()
+        }
+        threat = as_threat(self.eps, self.threat)
+        reach = threat.reach(columns.n_features, columns.names, names, columns.whole)
+        return _seen_by_a_split(reach, columns)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _monotonic(
-        self, given: Any, n_features: int, feature_names: list[str] | None
-    ) -> npt.NDArray[np.int8]:
+    def _monotonic(self, given: Any, columns: Columns) -> npt.NDArray[np.int8]:
         """Signs per feature, empty if there are none; by position or by name."""
+        n_features, feature_names = columns.n_features, columns.names
         if given is None:
             return np.empty(0, dtype=np.int8)
         if isinstance(given, Mapping):
@@ -102,6 +139,13 @@ class RobustEstimator(BaseEstimator):
         if not np.isin(signs, (-1, 0, 1)).all():
             wrong = signs[~np.isin(signs, (-1, 0, 1))][0]
             raise ValueError(f"monotonic_cst must hold -1, 0 or 1, got {wrong}.")
+        for feature in columns.categories:
+            if signs[feature] != 0:
+                raise ValueError(
+                    f"monotonic_cst has {signs[feature]} for column "
+                    f"{columns.name(feature)!r}, which holds "
+                    f"categories; they have no order. Use 0 there."
+                )
         return signs.astype(np.int8)
 
     def _check_class_data(
@@ -120,22 +164,28 @@ class RobustEstimator(BaseEstimator):
                 f"y has only one class, {classes[0]!r}; a classifier needs rows of two or more "
                 f"classes (with positive weight)."
             )
-        return ClassData(X, label.astype(np.int32), classes, weight, self._feature_names())
+        return ClassData(X, label.astype(np.int32), classes, weight, self._columns(X))
 
     def _check_target_data(self, X: Any, y: Any, sample_weight: Any, **accepted: Any) -> TargetData:
         """Check X, y and weights of a regressor; sets the fitted attributes about columns."""
         X, y, weight = self._check_data(X, y, sample_weight, y_numeric=True, **accepted)
         X, y, weight = _without_weightless(X, y, weight)
-        return TargetData(X, _check.targets(y), weight, self._feature_names())
+        return TargetData(X, _check.targets(y), weight, self._columns(X))
 
     def _check_data(
         self, X: Any, y: Any, sample_weight: Any, **accepted: Any
     ) -> tuple[Any, Any, FloatArray | None]:
         _check.countable(X)
+        if not self._continues():
+            self._categories = learn_categories(X, self.categorical_features)
+        self._whole = whole_columns(X, self._categories)
+        X = encode(X, self._categories, self._feature_names() if self._continues() else None)
         X, y = validate_data(
             self, X, y, **(_DENSE | accepted), ensure_all_finite=False, multi_output=False
         )
         _check.finite_float32(X)  # says where, and for float32
+        check_codes(X, self._categories)
+        self.is_categorical_ = np.isin(np.arange(X.shape[1]), list(self._categories))
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
@@ -143,12 +193,22 @@ class RobustEstimator(BaseEstimator):
             )
         return X, y, weight
 
+    def _continues(self) -> bool:
+        """Whether `fit` goes on with the model that is there."""
+        return False
+
     def _feature_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names)
 
+    def _columns(self, X: Any) -> Columns:
+        codes = known_codes(X, self._categories)
+        return Columns(X.shape[1], self._feature_names(), self._categories, codes, self._whole)
+
     def _check_rows(self, X: Any, **accepted: Any) -> Any:
         """Check rows against the columns seen in fit."""
+        # An estimator that was pickled by an earlier release knows no categories.
+        X = encode(X, getattr(self, "_categories", {}), self._feature_names())
         table = validate_data(self, X, reset=False, **(_DENSE | accepted), ensure_all_finite=False)
         _check.finite_float32(table)
         return table
@@ -222,9 +282,9 @@ def warn_if_constant(
     """
     if np.any(trees.feature != LEAF):
         return
-    nobody = Threat(0).reach(trees.n_features)
+    nobody = reach.still()
     largest = reach.limits[:, :2].max()
-    if largest > 0 and splits(nobody, rules):
+    if reach.moves and splits(nobody, rules):
         why = (
             f"No split survives the threat (largest step {largest:g}): for every "
             f"threshold of {trees.n_features} features the adversary can move enough rows across "
@@ -280,3 +340,55 @@ def features_tried(given: Any, n_features: int) -> int:
     if isinstance(given, Integral):
         return min(int(given), n_features)
     return max(1, int(given * n_features))
+
+
+def refuse_categories(columns: Columns) -> None:
+    """Stop where only thresholds are tried."""
+    for feature in columns.categories:
+        raise ValueError(
+            f'method="exact" tries thresholds, but column {columns.name(feature)!r} holds '
+            f'categories, which have no order; use method="hist", or categorical_features=None if '
+            f"its values are numbers."
+        )
+
+
+def _seen_by_a_split(reach: Reach, columns: Columns) -> Reach:
+    """A threat as far as one split of one column can know it: never less than the threat.
+
+    How many columns change, and that of a one-hot group exactly one is 1, is about several columns;
+    each of them is taken by itself.
+    """
+    if (reach.share > 1).any():
+        feature = int(np.argmax((reach.share > 1).any(axis=1)))
+        raise ValueError(
+            f"The threat moves column {columns.name(feature)!r} by more than its value "
+            f"({reach.share[feature].max():g} times), and training needs larger values to stay "
+            f"larger; use shares up to 1, or a number."
+        )
+    limits, whole = reach.limits.copy(), reach.whole.copy()
+    for group in reach.groups:
+        if group.moves:
+            limits[list(group.columns)] = 1.0, 1.0, 0.0, 1.0
+            whole[list(group.columns)] = True
+    return replace(reach, limits=limits, whole=whole, groups=(), max_changes=0)
+
+
+def attacker(reach: Reach, classes: npt.NDArray[Any] | None) -> int:
+    """The position of the class whose rows alone attack; -1: all do."""
+    if reach.only is None:
+        return -1
+    known = [] if classes is None else classes.tolist()
+    if reach.only not in known:
+        what = f"the classes are {known!r}" if known else "this is a regression"
+        raise ValueError(f"The threat says only={reach.only!r}, but {what}.")
+    return known.index(reach.only)
+
+
+def refuse_kinds(reach: Reach) -> None:
+    """Stop where every threshold is tried, and only moves of numbers are known."""
+    kinds = {"only=": reach.only is not None, "blank=": bool(reach.blank.any())}
+    for word, there in kinds.items():
+        if there:
+            raise ValueError(
+                f'The threat has {word}, which method="exact" does not know; use method="hist".'
+            )

@@ -10,7 +10,15 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hardwood._check import FloatArray, thread_count, weights
-from hardwood.estimators._base import ClassData, RobustEstimator, count_of, features_tried
+from hardwood.estimators._base import (
+    ClassData,
+    RobustEstimator,
+    attacker,
+    count_of,
+    features_tried,
+    refuse_categories,
+    refuse_kinds,
+)
 from hardwood.grow.grow import ClassTable, ClassTreeRules, SortedTable
 from hardwood.grow.hist import HistTable
 from hardwood.model.trees import LEAF
@@ -36,6 +44,7 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
     max_features: int | float | str | None
     class_weight: Any
     monotonic_cst: Any
+    categorical_features: Any
 
     classes_: npt.NDArray[Any]
     n_classes_: int
@@ -68,12 +77,13 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
         ],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", StrOptions({"auto"}), None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
     def _checked_monotonic(self, data: ClassData) -> npt.NDArray[np.int8]:
-        monotonic = self._monotonic(self.monotonic_cst, data.X.shape[1], data.feature_names)
+        monotonic = self._monotonic(self.monotonic_cst, data.columns)
         if monotonic.any() and len(data.classes) > 2:
             raise ValueError(
                 f"monotonic_cst needs two classes, y has {len(data.classes)}; drop it, or "
@@ -105,9 +115,20 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
                 'of their bins. Drop candidates, or use method="exact".'
             )
         by_size = X.shape[0] >= HIST_ROWS and not to_the_letter
-        if self.method == "hist" or (self.method == "auto" and by_size):
-            weight, n_threads = _in_rows(data.weight), thread_count(self.n_jobs)
-            return HistTable(X, reach, weight=weight, max_bins=self.max_bins, n_threads=n_threads)
+        by_kind = bool(data.columns.categories) or reach.blank.any() or reach.only is not None
+        by_kind = by_kind and self.candidates != "intervals"
+        if self.method == "hist" or (self.method == "auto" and (by_size or by_kind)):
+            return HistTable(
+                X,
+                reach,
+                weight=_in_rows(data.weight),
+                max_bins=self.max_bins,
+                n_threads=thread_count(self.n_jobs),
+                categories=data.columns.codes,
+                only=attacker(reach, data.classes),
+            )
+        refuse_categories(data.columns)
+        refuse_kinds(reach)
         return SortedTable(X, reach)
 
     def _rules(self, data: ClassData) -> ClassTreeRules:

@@ -42,7 +42,16 @@ from hardwood.ensemble.certified import (
     margin_loss,
 )
 from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
-from hardwood.estimators._base import RobustEstimator, TargetData, warn_if_constant
+from hardwood.ensemble.ranked import Ranks
+from hardwood.estimators._base import (
+    Columns,
+    RobustEstimator,
+    TargetData,
+    attacker,
+    refuse_categories,
+    refuse_kinds,
+    warn_if_constant,
+)
 from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
@@ -91,7 +100,8 @@ class _RobustGradientBoosting(RobustEstimator):
     evals_result_: EvalsResult
     _grown: Trees  # from which more rounds go on: before the leaves of all classes were refitted
 
-    _known: tuple[FloatArray, FloatArray, Model] | None = None  # rows whose margins are at hand
+    _ranks: Ranks | None = None  # the categories as certified training saw them
+    _known: tuple[FloatArray, FloatArray] | None = None  # rows whose margins are at hand
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "eps": "no_validation",
@@ -112,6 +122,7 @@ class _RobustGradientBoosting(RobustEstimator):
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
         "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", StrOptions({"auto"}), None],
         "early_stopping": ["boolean"],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -129,11 +140,10 @@ class _RobustGradientBoosting(RobustEstimator):
     ) -> None:
         """Train on checked data; `about` goes into the model."""
         loss.check(data.y)
-        n_features = data.X.shape[1]
-        reach = self._training_reach(n_features, data.feature_names)
+        reach = self._training_reach(data.columns)
         if self._certifies(reach):
             margin_loss(loss)  # refuses those without a worst side
-        monotonic = self._monotonic(self.monotonic_cst, n_features, data.feature_names)
+        monotonic = self._monotonic(self.monotonic_cst, data.columns)
         if monotonic.any() and isinstance(loss, RefittedLoss):
             raise ValueError(
                 'monotonic_cst cannot be kept with loss="quantile", which refits the leaves; drop '
@@ -144,15 +154,26 @@ class _RobustGradientBoosting(RobustEstimator):
         rules = self._rules(loss)
         rules = replace(rules, least_gain=rules.least_gain * loss.unit(data.y, weight, model.base))
         sampling = Sampling(self.subsample, self.colsample_bytree, self._seed())
-        watch = self._watch(model, held_out, loss, reach)
+        only = attacker(reach, model.about.get("classes"))
+        rows, ranks, threat = data.X, None, reach
+        if self._certifies(reach):
+            if only >= 0 and len(model.base) > 1:
+                raise ValueError(
+                    f'The threat says only={reach.only!r}, which inner="certified" knows for two '
+                    f'classes only, and there are {len(model.base)}; use inner="exact".'
+                )
+            ranks = self._ranks_to_start(data, weight, reach, model)
+            rows, threat = _as_thresholds(data, ranks, reach)
+        watch = self._watch(model, held_out, loss, reach, ranks, only)
         n_rounds = self.n_estimators - model.n_rounds
         if isinstance(watch, CertifiedWatch):
             assert isinstance(loss, KnownLoss)
             certified = CertifiedBooster(
-                X=data.X,
+                X=rows,
                 y=data.y,
                 weight=weight,
-                reach=reach,
+                reach=threat,
+                attacks=None if only < 0 else data.y == only,
                 max_bins=_ALL_CANDIDATES if self.method == "exact" else self.max_bins,
                 robustness=float(self.robustness),
                 loss=loss,
@@ -163,9 +184,10 @@ class _RobustGradientBoosting(RobustEstimator):
                 model=model,
             )
             trees, grown = boost_certified(certified, n_rounds, watch)
+            trees = model.for_users(trees)
         else:
             booster = Booster(
-                table=self._table(data.X, weight, reach),
+                table=self._table(data, weight, reach, only, self.method),
                 loss=loss,
                 y=data.y,
                 weight=weight,
@@ -180,18 +202,20 @@ class _RobustGradientBoosting(RobustEstimator):
             trees = grown = boost(booster, n_rounds, watch)
 
         def splits(other: Reach, others: NewtonRules) -> bool:
-            table = self._table(data.X, weight, other)
+            method = "hist" if ranks is not None else self.method
+            table = self._table(data, weight, other, only, method)
             return has_split(table, loss, data.y, weight, model.base, monotonic, others)
 
         warn_if_constant(trees, reach, rules, splits, stacklevel=3)
         self.trees_ = trees
         self._grown = grown
+        self._ranks = ranks
         self.n_estimators_ = trees.n_trees // trees.n_outputs
         self.evals_result_ = watch.evals_result
 
-    def _training_reach(self, n_features: int, feature_names: list[str] | None) -> Reach:
+    def _training_reach(self, columns: Columns) -> Reach:
         """What the adversary may do as far as training is concerned."""
-        reach = self._reach(n_features, feature_names)
+        reach = self._reach(columns)
         if self.inner != "certified":
             if self.robustness != 1:
                 raise ValueError(
@@ -200,7 +224,7 @@ class _RobustGradientBoosting(RobustEstimator):
                 )
             return reach
         norm = as_threat(self.eps, self.threat).norm
-        if norm != "inf" and reach.limits[:, :2].any():
+        if norm != "inf" and reach.moves:
             raise ValueError(
                 f'inner="certified" adds up what the adversary can do to each tree, which is known '
                 f"for the maximum norm only; the threat has norm={norm!r}. Use "
@@ -210,7 +234,7 @@ class _RobustGradientBoosting(RobustEstimator):
 
     def _certifies(self, reach: Reach) -> bool:
         """Whether training is certified; without an adversary it is ordinary boosting."""
-        return self.inner == "certified" and bool(reach.limits[:, :2].any())
+        return self.inner == "certified" and reach.moves
 
     def _model_to_start(self, data: TargetData, loss: Loss, about: dict[str, Any]) -> Model:
         if self._continues():
@@ -224,15 +248,32 @@ class _RobustGradientBoosting(RobustEstimator):
                     f"n_estimators={self.n_estimators} must be larger than or equal to the "
                     f"{self.n_estimators_} rounds of the model that warm_start continues."
                 )
-            return Model.from_trees(self._grown)
+            return Model.from_trees(self._grown)  # in the columns that training sees
         base = (
             loss.base(data.y, data.weight)
             if self.base_score is None
             else loss.base_of(self.base_score)
         )
         task = "classification" if "classes" in about else "regression"
-        about = {"link": loss.link, "task": task, "feature_names": data.feature_names, **about}
+        about = {"link": loss.link, "task": task, **data.columns.about, **about}
         return Model(base, data.X.shape[1], about)
+
+    def _ranks_to_start(
+        self, data: TargetData, weight: Float32Array | None, reach: Reach, model: Model
+    ) -> Ranks | None:
+        """In which order certified training sees the categories; a model goes on with its own."""
+        if not data.columns.codes:
+            return None
+        if self._continues():
+            ranks = self._ranks
+        else:
+            n_classes = len(model.about.get("classes", ()))
+            ranks = Ranks.learn(
+                data.X, data.y, weight, n_classes, data.columns.codes, reach.changes
+            )
+        if ranks is not None:
+            model.for_users = ranks.with_sets
+        return ranks
 
     def _continues(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "trees_")
@@ -242,11 +283,23 @@ class _RobustGradientBoosting(RobustEstimator):
             return self._margin_of(X, self._grown).astype(np.float32)
         return np.tile(model.base.astype(np.float32), (X.shape[0], 1))
 
-    def _table(self, X: Any, weight: Float32Array | None, reach: Reach) -> Table:
+    def _table(
+        self, data: TargetData, weight: Float32Array | None, reach: Reach, only: int, method: str
+    ) -> Table:
         n_threads = thread_count(self.n_jobs)
-        if self.method == "exact":
-            return ExactTable(_dense(X), reach, n_threads=n_threads)
-        return HistTable(X, reach, weight=weight, max_bins=self.max_bins, n_threads=n_threads)
+        if method == "exact":
+            refuse_categories(data.columns)
+            refuse_kinds(reach)
+            return ExactTable(_dense(data.X), reach, n_threads=n_threads)
+        return HistTable(
+            data.X,
+            reach,
+            weight=weight,
+            max_bins=self.max_bins,
+            n_threads=n_threads,
+            categories=data.columns.codes,
+            only=only,
+        )
 
     def _rules(self, loss: Loss) -> NewtonRules:
         return NewtonRules(
@@ -262,27 +315,39 @@ class _RobustGradientBoosting(RobustEstimator):
             n_threads=thread_count(self.n_jobs),
         )
 
-    def _watch(self, model: Model, held_out: TargetData | None, loss: Loss, reach: Reach) -> Watch:
+    def _watch(
+        self,
+        model: Model,
+        held_out: TargetData | None,
+        loss: Loss,
+        reach: Reach,
+        ranks: Ranks | None,
+        only: int,
+    ) -> Watch:
         callbacks = list(self.callbacks or ())
         if self.verbose:
             callbacks.append(log_progress)
         kind = CertifiedWatch if self._certifies(reach) else Watch
         if held_out is None:
             return kind(callbacks=callbacks, evals_result=self._history_to_continue())
-        scorer = None if self.scoring is None else self._scorer(model)
+        scorer = None if self.scoring is None else self._scorer(model, held_out)
         if self.early_stopping and scorer is None and not isinstance(loss, KnownLoss):
             raise ValueError(
                 "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
                 "scoring."
             )
         X = _dense(held_out.X)
+        if self._certifies(reach):
+            X, reach = _as_thresholds(held_out, ranks, reach)
+            X = _dense(X)
         weight = _check.weights(held_out.weight)
         margin = self._margin_to_start(model, X)
-        if self._certifies(reach):
+        if kind is CertifiedWatch:
             n_threads = thread_count(self.n_jobs)
             ends = Ends.of(model, X, reach, n_threads)
+            attacks = None if only < 0 else held_out.y == only
             validation: Validation = CertifiedValidation(
-                X, held_out.y, weight, margin, self.n_jobs, ends, reach, n_threads
+                X, held_out.y, weight, margin, self.n_jobs, ends, reach, n_threads, attacks
             )
         else:
             validation = Validation(X, held_out.y, weight, margin, self.n_jobs)
@@ -292,16 +357,17 @@ class _RobustGradientBoosting(RobustEstimator):
     def _history_to_continue(self) -> EvalsResult:
         return copy.deepcopy(self.evals_result_) if self._continues() else {}
 
-    def _scorer(self, model: Model) -> Scorer:
+    def _scorer(self, model: Model, held_out: TargetData) -> Scorer:
         scorer = check_scoring(self, self.scoring)
+        X, y = _dense(held_out.X), self._as_given(held_out.y)
 
         def score(validation: Validation) -> float:
-            # An estimator that already knows the margins of the validation rows.
+            # A fitted estimator of the rounds so far, that knows the margins of these rows already.
             fitted = copy.copy(self)
-            fitted.trees_ = model.last_round()  # for its link
-            fitted._known = (validation.X, validation.margin.astype(np.float64), model)
+            fitted.trees_ = model.for_users(model.trees())
+            fitted._known = (X, validation.margin.astype(np.float64))
             kwargs = {} if validation.weight is None else {"sample_weight": validation.weight}
-            return float(scorer(fitted, validation.X, self._as_given(validation.y), **kwargs))
+            return float(scorer(fitted, X, y, **kwargs))
 
         return score
 
@@ -334,11 +400,8 @@ class _RobustGradientBoosting(RobustEstimator):
             raise ValueError(f"X_val cannot be used: {error}") from error
 
     def _margin(self, X: Any) -> FloatArray:
-        if self._known is not None:
-            rows, margin, model = self._known
-            if X is rows:
-                return margin
-            self.trees_ = model.trees()
+        if self._known is not None and X is self._known[0]:
+            return self._known[1]
         check_is_fitted(self, "trees_")
         return self._margin_of(self._check_rows(X, **_accepted(X)), self.trees_)
 
@@ -390,13 +453,26 @@ _BLOCK = 1024  # rows of a sparse table that are written out at a time
 _ALL_CANDIDATES = 1 << 16  # bins of a feature with method="exact": as many as codes can tell
 
 
+def _as_thresholds(data: TargetData, ranks: Ranks | None, reach: Reach) -> tuple[Any, Reach]:
+    """Rows and threat as certified training knows them: numbers that move up and down.
+
+    A column that can be left blank is not split on at all: whoever is on the other side than
+    missing values could be brought there.
+    """
+    rows = data.X if ranks is None else ranks.rank(data.X)
+    if reach.blank.any():
+        rows = _dense(rows).copy()
+        rows[:, reach.blank] = np.nan
+    return rows, replace(reach, changes={}, blank=np.zeros_like(reach.blank))
+
+
 def _dense(X: Any) -> FloatArray:
     return np.ascontiguousarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 
 def _some_rows(data: TargetData, rows: npt.NDArray[np.intp]) -> TargetData:
     weight = None if data.weight is None else data.weight[rows]
-    return TargetData(data.X[rows], data.y[rows], weight, data.feature_names)
+    return TargetData(data.X[rows], data.y[rows], weight, data.columns)
 
 
 class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting):
@@ -453,8 +529,15 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         1 or -1 where the margin of the second of two classes must not fall or rise along a feature;
         0 elsewhere. By position, or a dict by feature name. It holds for every row, attacked or
         not.
+    categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
+        Columns that hold categories, by name, position or mask. ``"auto"``: the categorical, string
+        and boolean columns of a data frame. Splits part their categories into two sets; up to 255
+        of them, the rarer ones together. In an array they are numbered from 0 on. Missing values
+        and categories that training did not see have their side, too.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
+    scale_pos_weight : float, default=1.0
+        Weight of the second of two classes, as XGBoost calls it; in place of `class_weight`.
     early_stopping : bool, default=False
         Stop when `n_iter_no_change` rounds brought nothing on validation data, and keep the model
         of the best round.
@@ -497,6 +580,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
+    is_categorical_ : ndarray of bool, shape (n_features,)
+        Which of them hold categories; ``trees_.category_names`` tells what these are called.
     feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, adding up to 1.
 
@@ -520,11 +605,14 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
 
     classes_: npt.NDArray[Any]
     n_classes_: int
+    scale_pos_weight: float
+    class_weight: Any
 
     _parameter_constraints = {  # noqa: RUF012
         **_RobustGradientBoosting._parameter_constraints,
         "loss": [StrOptions({"log_loss"}), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "scale_pos_weight": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -549,7 +637,9 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         monotonic_cst: Any = None,
+        categorical_features: Any = "auto",
         class_weight: Any = None,
+        scale_pos_weight: float = 1.0,
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         validation_fraction: float = 0.1,
@@ -580,7 +670,9 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
         self.class_weight = class_weight
+        self.scale_pos_weight = scale_pos_weight
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
@@ -616,14 +708,13 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         """
         with self._whole_fit():
             self._validate_params()
-            checked = self._check_class_data(X, y, sample_weight, self.class_weight, **_accepted(X))
+            by_class = self._weight_of_classes(y)
+            checked = self._check_class_data(X, y, sample_weight, by_class, **_accepted(X))
             classes, label = checked.classes, checked.label
             if self._continues():
                 classes = self.classes_
                 label = _check.labels(checked.classes, classes, 0, len(checked.classes))[label]
-            data = TargetData(
-                checked.X, label.astype(np.float32), checked.weight, checked.feature_names
-            )
+            data = TargetData(checked.X, label.astype(np.float32), checked.weight, checked.columns)
             if self.monotonic_cst is not None and len(classes) > 2:
                 raise ValueError(
                     f"monotonic_cst needs two classes, y has {len(classes)}; drop it, or train one "
@@ -635,6 +726,22 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             self._boost(data, held_out, self._loss(data, len(classes)), classes=classes)
         return self
 
+    def _weight_of_classes(self, y: Any) -> Any:
+        if self.scale_pos_weight == 1:
+            return self.class_weight
+        if self.class_weight is not None:
+            raise ValueError(
+                f"scale_pos_weight={self.scale_pos_weight:g} and class_weight="
+                f"{self.class_weight!r} both weigh the classes; use one of them."
+            )
+        classes = np.unique(np.asarray(y)).tolist()
+        if len(classes) != 2:
+            raise ValueError(
+                f"scale_pos_weight={self.scale_pos_weight:g} weighs the second of two classes, but "
+                f"y has {len(classes)}; use class_weight."
+            )
+        return {classes[0]: 1.0, classes[1]: float(self.scale_pos_weight)}
+
     def _validation(
         self, data: TargetData, X_val: Any, y_val: Any
     ) -> tuple[TargetData, TargetData | None]:
@@ -644,7 +751,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
                 label = _check.labels(y_val, self.classes_, 0, X_val.shape[0])
             except ValueError as error:
                 raise ValueError(f"y_val cannot be used: {error}") from error
-            held = TargetData(X_val, label.astype(np.float32), None, data.feature_names)
+            held = TargetData(X_val, label.astype(np.float32), None, data.columns)
             return data, held
         return self._hold_out(data, data.y) if self.early_stopping else (data, None)
 
@@ -654,7 +761,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             return losses.Custom(self.loss, n_outputs, "logistic" if n_classes == 2 else "softmax")
         if n_classes == 2:
             return losses.BinaryLogistic()
-        reach = self._training_reach(data.X.shape[1], data.feature_names)
+        reach = self._training_reach(data.columns)
         return OneVsRest(n_classes) if self._certifies(reach) else losses.Softmax(n_classes)
 
     def _as_given(self, y: Float32Array) -> npt.NDArray[Any]:
@@ -822,6 +929,11 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
     monotonic_cst : array-like of int, dict or None, default=None
         1 or -1 where the prediction must not fall or rise along a feature; 0 elsewhere. By
         position, or a dict by feature name. It holds for every row, attacked or not.
+    categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
+        Columns that hold categories, by name, position or mask. ``"auto"``: the categorical, string
+        and boolean columns of a data frame. Splits part their categories into two sets; up to 255
+        of them, the rarer ones together. In an array they are numbered from 0 on. Missing values
+        and categories that training did not see have their side, too.
     early_stopping : bool, default=False
         Stop when `n_iter_no_change` rounds brought nothing on validation data, and keep the model
         of the best round.
@@ -859,6 +971,8 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
+    is_categorical_ : ndarray of bool, shape (n_features,)
+        Which of them hold categories; ``trees_.category_names`` tells what these are called.
     feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, adding up to 1.
 
@@ -903,6 +1017,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         monotonic_cst: Any = None,
+        categorical_features: Any = "auto",
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         validation_fraction: float = 0.1,
@@ -935,6 +1050,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
@@ -988,7 +1104,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
                 loss.check(y_val)
             except ValueError as error:
                 raise ValueError(f"y_val cannot be used: {error}") from error
-            return data, TargetData(X_val, y_val, None, data.feature_names)
+            return data, TargetData(X_val, y_val, None, data.columns)
         return self._hold_out(data, None) if self.early_stopping else (data, None)
 
     def _loss(self) -> Loss:

@@ -15,7 +15,13 @@ from hardwood._check import IntArray, thread_count, weights
 from hardwood.ensemble.boosting import Model, has_split
 from hardwood.ensemble.forest import Draw, train_newton_forest, train_share_forest
 from hardwood.ensemble.loss import BinaryLogistic, Loss, Softmax
-from hardwood.estimators._base import ClassData, count_of, features_tried, warn_if_constant
+from hardwood.estimators._base import (
+    ClassData,
+    attacker,
+    count_of,
+    features_tried,
+    warn_if_constant,
+)
 from hardwood.estimators._class_trees import ClassTreeEstimator
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.grow.hist import HistTable
@@ -84,6 +90,11 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
     monotonic_cst : array-like of int, dict or None, default=None
         For two classes: 1 or -1 where the forest's margin of the second class must not fall or rise
         along a feature; 0 elsewhere. By position, or a dict by feature name.
+    categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
+        Columns that hold categories, by name, position or mask. ``"auto"``: the categorical, string
+        and boolean columns of a data frame. Splits part their categories into two sets; up to 255
+        of them, the rarer ones together. In an array they are numbered from 0 on. Missing values
+        and categories that training did not see have their side, too.
     random_state : int, RandomState instance or None, default=None
         For the draws of rows and features.
     n_jobs : int or None, default=None
@@ -101,6 +112,8 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
+    is_categorical_ : ndarray of bool, shape (n_features,)
+        Which of them hold categories; ``trees_.category_names`` tells what these are called.
     feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, weighted by rows, adding up to 1.
     oob_score_ : float
@@ -164,6 +177,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         max_bins: int = 256,
         class_weight: Any = None,
         monotonic_cst: Any = None,
+        categorical_features: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -190,6 +204,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         self.max_bins = max_bins
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -216,7 +231,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
                 X, y, sample_weight, self.class_weight, dtype=(np.float64, np.float32)
             )
             draw = self._draw(len(data.X))
-            reach = self._reach(data.X.shape[1], data.feature_names)
+            reach = self._reach(data.columns)
             monotonic = self._checked_monotonic(data)
             random = check_random_state(self.random_state)
             seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators).tolist()
@@ -267,8 +282,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             rules,
             draw,
             seeds,
-            data.X.shape[1],
-            data.feature_names,
+            {"n_features": data.X.shape[1], **data.columns.about},
         )
 
         def splits(other: Reach, others: ClassTreeRules) -> bool:
@@ -300,7 +314,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         about = {
             "link": loss.link,
             "classes": data.classes,
-            "feature_names": data.feature_names,
+            **data.columns.about,
         }
         rules = NewtonRules(
             inner=self.inner,  # type: ignore[arg-type]
@@ -319,7 +333,13 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
 
         def table(threat: Reach) -> HistTable:
             return HistTable(
-                data.X, threat, weight=weight, max_bins=self.max_bins, n_threads=n_threads
+                data.X,
+                threat,
+                weight=weight,
+                max_bins=self.max_bins,
+                n_threads=n_threads,
+                categories=data.columns.codes,
+                only=attacker(threat, data.classes),
             )
 
         trees = train_newton_forest(

@@ -16,7 +16,7 @@ from hardwood.estimators._class_trees import ClassTreeEstimator
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.model.text import tree_text
 from hardwood.model.trees import Trees
-from hardwood.threat import Reach, Threat
+from hardwood.threat import Reach
 
 
 class RobustDecisionTreeClassifier(ClassTreeEstimator):
@@ -71,6 +71,11 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
     monotonic_cst : array-like of int, dict or None, default=None
         For two classes: 1 or -1 where the share of the second class must not fall or rise along a
         feature; 0 elsewhere. By position, or a dict by feature name.
+    categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
+        Columns that hold categories, by name, position or mask. ``"auto"``: the categorical, string
+        and boolean columns of a data frame. Splits part their categories into two sets; up to 255
+        of them, the rarer ones together. In an array they are numbered from 0 on. Missing values
+        and categories that training did not see have their side, too.
     random_state : int, RandomState instance or None, default=None
         For the draw of features.
     n_jobs : int or None, default=None
@@ -88,6 +93,8 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, if all are strings.
+    is_categorical_ : ndarray of bool, shape (n_features,)
+        Which of them hold categories; ``trees_.category_names`` tells what these are called.
     feature_importances_ : ndarray of shape (n_features,)
         Robust gain that each feature brought, weighted by rows, adding up to 1.
 
@@ -128,6 +135,7 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
         max_features: int | float | str | None = None,
         class_weight: Any = None,
         monotonic_cst: Any = None,
+        categorical_features: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -147,6 +155,7 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
         self.max_features = max_features
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -173,7 +182,7 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
                 X, y, sample_weight, self.class_weight, dtype=(np.float64, np.float32)
             )
             self._check_inner(data)
-            reach = self._reach(data.X.shape[1], data.feature_names)
+            reach = self._reach(data.columns)
             monotonic = self._checked_monotonic(data)
             rules = self._rules(data)
             trees, n_samples = self._train(data, reach, monotonic, rules)
@@ -199,8 +208,7 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
             data.weight,
             monotonic,
             rules,
-            data.X.shape[1],
-            data.feature_names,
+            {"n_features": data.X.shape[1], **data.columns.about},
         )
 
     def _warn_if_the_threat_is_why(
@@ -212,7 +220,7 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
     ) -> None:
         """Warn about a constant model, unless the natural tree would be constant too."""
         n_features = data.X.shape[1]
-        nobody = Threat(0).reach(n_features)
+        nobody = reach.still()
         rules = replace(rules, inner="exact", max_depth=1)
         natural, _ = self._train(data, nobody, monotonic, rules)
         if natural.n_nodes == 1:

@@ -15,7 +15,7 @@ class ExactTable:
 
     def __init__(self, X: FloatArray, reach: Reach, *, n_threads: int = 1) -> None:
         self._n_features = X.shape[1]
-        self._core = _core.ExactTable(X, reach.limits, n_threads=n_threads)
+        self._core = _core.ExactTable(X, reach.ends, n_threads=n_threads)
 
     def grow(
         self,

@@ -51,6 +51,8 @@ class GrownTree:
     gain: FloatArray
     cover: FloatArray
     n_samples: npt.NDArray[np.int64]
+    category_start: npt.NDArray[np.int64]
+    category: IntArray
 
 
 class ClassTable(Protocol):
@@ -103,7 +105,7 @@ class SortedTable:
                 label,
                 n_classes,
                 np.empty(0) if weight is None else weight,
-                self._reach.limits,
+                self._reach.ends,
                 monotonic,
                 rules.core(),
                 stop,

@@ -1,6 +1,7 @@
 """Trees from histograms: bin once, grow many times."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,14 @@ class HistTable:
         From 2 to 256.
     n_threads : int, default=1
         Threads for binning.
+    categories : mapping from int to array of int32, optional
+        For columns of categories: the numbers of all that are known, increasing. Each has a bin of
+        its own; where there are more than bins, the rare ones share the last. What `reach` lets one
+        of them become, all may.
+    only : int, default=-1
+        The position of the class whose rows alone are moved; -1: those of all. Boosting knows it by
+        the sign of the gradient: with many classes, in the trees of other outputs, all that is not
+        of their own class counts as movable.
     """
 
     def __init__(
@@ -48,7 +57,23 @@ class HistTable:
         weight: npt.NDArray[np.float32] | None = None,
         max_bins: int = 256,
         n_threads: int = 1,
+        categories: Mapping[int, IntArray] | None = None,
+        only: int = -1,
     ) -> None:
+        self._codes_of_bin: dict[int, list[IntArray]] = {}
+        kinds: dict[str, Any] = {
+            "n_categories": np.empty(0, np.int32),
+            "changes": np.empty((0, 3), np.int32),
+            "blank": reach.blank.astype(np.uint8),
+            "only": only,
+        }
+        if categories:
+            n_codes = 64 if max_bins <= 64 else 256  # one of them is that of missing values
+            X, self._codes_of_bin = _in_bins(X, categories, min(max_bins, n_codes - 1))
+            kinds["n_categories"] = np.zeros(X.shape[1], np.int32)
+            for feature, bins in self._codes_of_bin.items():
+                kinds["n_categories"][feature] = len(bins)
+            kinds["changes"] = _changes_of_bins(reach, self._codes_of_bin)
         weight_in_double = np.empty(0) if weight is None else weight.astype(np.float64)
         if sparse.issparse(X):
             if not X.has_canonical_format:
@@ -60,14 +85,15 @@ class HistTable:
                 X.data,
                 X.shape[1] if X.format == "csr" else X.shape[0],
                 X.format == "csr",
-                reach.limits,
+                reach.ends,
                 weight_in_double,
+                **kinds,
                 max_bins=max_bins,
                 n_threads=n_threads,
             )
         else:
             self._core = _core.HistTable(
-                X, reach.limits, weight_in_double, max_bins=max_bins, n_threads=n_threads
+                X, reach.ends, weight_in_double, **kinds, max_bins=max_bins, n_threads=n_threads
             )
 
     @classmethod
@@ -98,6 +124,7 @@ class HistTable:
             Threads for arranging the codes.
         """
         table = cls.__new__(cls)
+        table._codes_of_bin = {}
         table._core = _core.HistTable(
             [piece.core() for piece in rows],
             cuts.edges,
@@ -168,7 +195,7 @@ class HistTable:
             leaf,
             stop,
         )
-        return [GrownTree(*tree) for tree in arrays], leaf
+        return [self._with_codes(GrownTree(*tree)) for tree in arrays], leaf
 
     def grow_classes(
         self,
@@ -181,6 +208,70 @@ class HistTable:
     ) -> GrownTree:
         """Grow one robust classification tree; see `ClassTable`."""
         weight = np.empty(0) if weight is None else weight
-        return GrownTree(
-            *self._core.grow_classes(label, n_classes, weight, monotonic, rules.core(), stop)
-        )
+        grown = self._core.grow_classes(label, n_classes, weight, monotonic, rules.core(), stop)
+        return self._with_codes(GrownTree(*grown))
+
+    def _with_codes(self, tree: GrownTree) -> GrownTree:
+        """The same tree, whose sets hold categories instead of bins."""
+        size = np.diff(tree.category_start)
+        if not size.any():
+            return tree
+        sets = []
+        for node in np.flatnonzero(size):
+            bins = self._codes_of_bin[int(tree.feature[node])]
+            listed = tree.category[tree.category_start[node] : tree.category_start[node + 1]]
+            sets.append(np.sort(np.concatenate([bins[bin] for bin in listed])))
+            size[node] = len(sets[-1])
+        start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        return replace(tree, category_start=start, category=np.concatenate(sets))
+
+
+def _in_bins(
+    X: Any, categories: Mapping[int, IntArray], most: int
+) -> tuple[Any, dict[int, list[IntArray]]]:
+    """Replace categories by bins; also give the categories of each bin, by column."""
+    codes_of_bin, copied = {}, False
+    for feature, known in categories.items():
+        column = X[:, feature]
+        present = ~np.isnan(column)
+        at = np.searchsorted(known, column[present])
+        bins = _bins_of(np.bincount(at, minlength=len(known)), most)
+        order = np.argsort(bins, kind="stable")
+        borders = np.flatnonzero(np.diff(bins[order])) + 1
+        codes_of_bin[feature] = np.split(known[order].astype(np.int32), borders)
+        if np.array_equal(bins, known):
+            continue  # they are their own bins
+        if not copied:
+            X, copied = X.copy(), True
+        X[present, feature] = bins[at]
+    return X, codes_of_bin
+
+
+def _changes_of_bins(
+    reach: Reach, codes_of_bin: Mapping[int, list[IntArray]]
+) -> npt.NDArray[np.int32]:
+    """What bins can become, as rows of feature, from, to."""
+    changes = []
+    for feature, to in reach.changes.items():
+        bins = codes_of_bin[feature]
+        bin_of = np.zeros(max(int(codes.max()) for codes in bins) + 1, np.int64)
+        for at, codes in enumerate(bins):
+            bin_of[codes] = at
+        for at, codes in enumerate(bins):
+            reached = np.zeros(len(bins), dtype=bool)
+            for code in codes:
+                reached[bin_of[to[code]]] = True
+            reached[at] = False
+            changes += [(feature, at, other) for other in np.flatnonzero(reached)]
+    return np.array(changes, dtype=np.int32).reshape(-1, 3)
+
+
+def _bins_of(count: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+    """A bin for each category, in their order; the rarest share the last one."""
+    n = len(count)
+    if n <= most:
+        return np.arange(n)
+    bins = np.full(n, most - 1)
+    frequent = np.sort(np.argsort(-count, kind="stable")[: most - 1])
+    bins[frequent] = np.arange(most - 1)
+    return bins

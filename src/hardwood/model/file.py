@@ -32,6 +32,7 @@ NOTE = "hardwood"
 MAX_BYTES = 2**32
 
 _NO_PARENT = 2**31 - 1
+_XGBOOST_INT64 = 15
 _CLASS_TYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64", "str", "object"),
@@ -137,14 +138,10 @@ def document(
         "learner": {
             "attributes": {NOTE: json.dumps(note)},
             "feature_names": names if names is not None and _xgboost_takes(names) else [],
-            "feature_types": [],
+            "feature_types": _feature_types(trees),
             "gradient_booster": {
                 "model": {
-                    "cats": {
-                        "enc": [],
-                        "feature_segments": np.empty(0, np.int32),
-                        "sorted_idx": np.empty(0, np.int32),
-                    },
+                    "cats": _cats(trees),
                     "gbtree_model_param": {
                         "num_parallel_tree": str(n_parallel_trees),
                         "num_trees": str(n_trees),
@@ -166,6 +163,41 @@ def document(
         },
         "version": [3, 0, 0],
     }
+
+
+def _feature_types(trees: Trees) -> list[str]:
+    """XGBoost's words for numbers and categories, where there are some of these."""
+    held = {*trees.categorical_features.tolist(), *trees.category_names}
+    return ["c" if f in held else "float" for f in range(trees.n_features)] if held else []
+
+
+def _cats(trees: Trees) -> dict[str, Any]:
+    """The names of categories as XGBoost keeps them, so that it takes data frames.
+
+    It has a place for ASCII strings and for whole numbers; a model with other names is written
+    without any, and takes numbers there.
+    """
+    listed = [trees.category_names.get(f, []) for f in range(trees.n_features)]
+    entries = [_names_entry(names) for names in listed]
+    if None in entries or not any(listed):
+        empty = np.empty(0, np.int32)
+        return {"enc": [], "feature_segments": empty, "sorted_idx": empty}
+    order = [np.argsort(np.asarray(names), kind="stable") for names in listed if names]
+    return {
+        "enc": entries,
+        "feature_segments": np.cumsum([0, *map(len, listed)]).astype(np.int32),
+        "sorted_idx": np.concatenate(order).astype(np.int32),
+    }
+
+
+def _names_entry(names: list[Any]) -> dict[str, Any] | None:
+    if all(isinstance(name, str) and name.isascii() for name in names):
+        ends = np.cumsum([0, *map(len, names)]) if names else np.empty(0)
+        text = "".join(names).encode()
+        return {"offsets": ends.astype(np.int32), "values": np.frombuffer(text, np.int8)}
+    if all(isinstance(name, int | np.integer) for name in names):
+        return {"type": _XGBOOST_INT64, "values": np.array(names, dtype=np.int64)}
+    return None
 
 
 def _objective(trees: Trees) -> dict[str, Any]:

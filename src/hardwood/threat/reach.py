@@ -62,6 +62,12 @@ class Reach:
         """What the core knows a feature's ball by: limits, shares, and whether it is whole."""
         return np.ascontiguousarray(np.column_stack([self.limits, self.share, self.whole]))
 
+    @property
+    def moves(self) -> bool:
+        """Whether anything can be changed at all."""
+        steps = self.limits[:, :2].any() or self.share.any() or self.blank.any()
+        return bool(steps or self.changes or any(group.moves for group in self.groups))
+
     def measured(self) -> "Reach":
         """The same, for lengths: refused where steps of features cannot be counted together."""
         finite = self.limits[:, :2][np.isfinite(self.limits[:, :2])]

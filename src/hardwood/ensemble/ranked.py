@@ -1,0 +1,121 @@
+"""Categories for training that knows thresholds only: put into a fixed order, and back into sets.
+
+Certified boosting keeps, for every row, the two ends of its ball among the thresholds. Categories
+get there as ranks: they are put in the order of their mean target, once, and a threshold between
+two ranks is a set of categories. Categories that changes connect, in either direction, share a
+rank, so that no allowed change ever crosses a threshold: what is proven of the ranks holds for the
+categories.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hardwood._check import FloatArray, IntArray
+from hardwood.model.trees import Trees
+from hardwood.threat.reach import Changes
+
+_SMOOTHING = 10.0  # rows by which the mean of a category is drawn to that of all
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The categories of each rank, by feature."""
+
+    groups: Mapping[int, list[IntArray]]
+
+    @classmethod
+    def learn(
+        cls,
+        X: FloatArray,
+        y: npt.NDArray[np.float32],
+        weight: npt.NDArray[np.float32] | None,
+        n_classes: int,
+        codes: Mapping[int, IntArray],
+        changes: Changes,
+    ) -> "Ranks":
+        """Order the categories by their mean target; of many classes, along the first axis."""
+        target = y[:, None].astype(np.float64)
+        if n_classes > 2:
+            target = (y[:, None] == np.arange(n_classes)).astype(np.float64)
+        mass = np.ones(len(y)) if weight is None else weight.astype(np.float64)
+        target -= np.average(target, axis=0, weights=mass)
+        groups = {}
+        for feature, known in codes.items():
+            together = _connected(known, changes.get(feature))
+            column = X[:, feature]
+            key = np.zeros((len(together), target.shape[1]))
+            for at, group in enumerate(together):
+                inside = np.isin(column, group)
+                key[at] = mass[inside] @ target[inside] / (mass[inside].sum() + _SMOOTHING)
+            order = np.argsort(_along_one_axis(key), kind="stable")
+            groups[feature] = [together[at] for at in order]
+        return cls(groups)
+
+    def rank(self, X: FloatArray) -> FloatArray:
+        """The table with ranks in the place of categories; those nobody knows are missing."""
+        X = np.array(X, dtype=np.float64)
+        for feature, groups in self.groups.items():
+            code = np.concatenate(groups)
+            rank = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+            order = np.argsort(code)
+            at = np.searchsorted(code[order], X[:, feature])
+            at = np.minimum(at, len(code) - 1)
+            known = code[order][at] == X[:, feature]
+            X[:, feature] = np.where(known, rank[order][at], np.nan)
+        return X
+
+    def with_sets(self, trees: Trees) -> Trees:
+        """The same trees for categories; missing values, and whatever is unknown, go left there."""
+        state = trees.__getstate__()
+        left, right = trees.left.copy(), trees.right.copy()
+        missing_left, sets = trees.missing_left.copy(), []
+        size = np.zeros(trees.n_nodes, dtype=np.int64)
+        for node in np.flatnonzero(np.isin(trees.feature, list(self.groups))):
+            groups = self.groups[int(trees.feature[node])]
+            n_left = int(np.clip(np.ceil(trees.threshold[node]), 0, len(groups)))
+            listed = groups[n_left:]
+            if not missing_left[node]:  # the other side is listed, and the sides are exchanged
+                listed = groups[:n_left]
+                left[node], right[node] = right[node], left[node]
+                missing_left[node] = True
+            if not listed:
+                raise RuntimeError(f"node {node} has all categories on the side of missing values")
+            sets.append(np.sort(np.concatenate(listed)))
+            size[node] = len(sets[-1])
+        if not sets:
+            return trees
+        threshold = np.where(size > 0, np.float32(0), trees.threshold)
+        state.update(left=left, right=right, missing_left=missing_left, threshold=threshold)
+        state["category_start"] = np.concatenate([[0], np.cumsum(size)])
+        state["category"] = np.concatenate(sets)
+        return Trees(**state)
+
+
+def _along_one_axis(key: FloatArray) -> FloatArray:
+    """The rows of a table as numbers: one column as it is, more along their first axis."""
+    if key.shape[1] == 1:
+        return key[:, 0]
+    axis = np.linalg.svd(key, full_matrices=False)[2][0]
+    along: FloatArray = key @ axis * np.sign(axis[np.argmax(np.abs(axis))])
+    return along
+
+
+def _connected(known: IntArray, changes: tuple[IntArray, ...] | None) -> list[IntArray]:
+    """Categories that changes lead to each other, one way or the other; by their first one."""
+    if changes is None:
+        return [known[at : at + 1] for at in range(len(known))]
+    group_of = {int(code): {int(code)} for code in known}
+    for code in known.tolist():
+        mine = group_of[code]
+        for other in changes[code].tolist():
+            theirs = group_of.get(other)
+            if theirs is None or theirs is mine:
+                continue
+            mine |= theirs
+            for member in theirs:
+                group_of[member] = mine
+    groups = {min(group): group for group in group_of.values()}
+    return [np.array(sorted(groups[first]), dtype=np.int32) for first in sorted(groups)]
