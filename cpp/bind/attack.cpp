@@ -1,11 +1,11 @@
 #include <limits>
 
 #include "array.hpp"
+#include "budget.hpp"
 #include "hardwood/attack/descent.hpp"
 #include "hardwood/attack/lengths.hpp"
 #include "hardwood/attack/papernot.hpp"
 #include "hardwood/attack/symbolic.hpp"
-#include "reach.hpp"
 #include "trees.hpp"
 
 namespace hardwood::bind {
@@ -17,21 +17,16 @@ void bind_one(nb::module_& module, const char* name, decltype(attack::papernot)*
   module.def(
       name,
       [run](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
-            verify::Norm norm, const Array2<double>& reach, const Array1<double>& down_scale,
-            const Array1<double>& up_scale, int n_threads, verify::Watch& watch) {
-        const std::vector<Reach> reach_of = reaches(reach);
-        const verify::Budget budget{norm, std::numeric_limits<double>::infinity(), reach_of,
-                                    span(down_scale), span(up_scale)};
+            const OwnedBudget& budget, int n_threads, Watch& watch) {
         std::vector<double> x_adv;
         {
           const nb::gil_scoped_release release;
-          x_adv = run(trees.trees, matrix(x), span(y), budget, n_threads, watch);
+          x_adv = run(trees.trees, matrix(x), span(y), budget.view(), n_threads, watch);
         }
         return own(std::move(x_adv), x.shape(1));
       },
-      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
-      nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("n_threads"), nb::arg("watch"), doc);
+      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("budget"),
+      nb::arg("n_threads"), nb::arg("watch"), doc);
 }
 
 }  // namespace
@@ -43,9 +38,9 @@ void bind_attack(nb::module_& module) {
   bind_one(module, "descent", &attack::descent, "A near example for every row, quickly: x_adv.");
   module.def(
       "lengths",
-      [](const Array2<double>& x, const Array2<double>& z, verify::Norm norm,
+      [](const Array2<double>& x, const Array2<double>& z, cells::Norm norm,
          const Array1<double>& down_scale, const Array1<double>& up_scale) {
-        const verify::Budget budget{
+        const cells::Budget budget{
             norm, std::numeric_limits<double>::infinity(), {}, span(down_scale), span(up_scale)};
         return own(attack::lengths(matrix(x), matrix(z), budget));
       },

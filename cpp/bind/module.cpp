@@ -8,6 +8,7 @@ void bind_newton(nanobind::module_& module);
 void bind_hist(nanobind::module_& module);
 void bind_ensemble(nanobind::module_& module);
 void bind_certified(nanobind::module_& module);
+void bind_cells(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
 void bind_attack(nanobind::module_& module);
 }  // namespace hardwood::bind
@@ -23,6 +24,7 @@ NB_MODULE(_core, module) {
   hardwood::bind::bind_hist(module);
   hardwood::bind::bind_ensemble(module);
   hardwood::bind::bind_certified(module);
+  hardwood::bind::bind_cells(module);
   hardwood::bind::bind_verify(module);
   hardwood::bind::bind_attack(module);
 }

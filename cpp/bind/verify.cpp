@@ -3,9 +3,9 @@
 #include <tuple>
 
 #include "array.hpp"
+#include "budget.hpp"
 #include "hardwood/verify/distance.hpp"
 #include "hardwood/verify/tree.hpp"
-#include "reach.hpp"
 #include "trees.hpp"
 
 namespace hardwood::bind {
@@ -22,71 +22,44 @@ void bind_ensemble(nb::module_& module, const char* name, Ask* ask, const char* 
   module.def(
       name,
       [ask](const CheckedTrees& trees, const Array2<double>& x, const Given& given,
-            verify::Norm norm, double radius, const Array2<double>& reach,
-            const Array1<double>& down_scale, const Array1<double>& up_scale, double row_seconds,
-            int n_threads, verify::Watch& watch) {
-        const std::vector<Reach> reach_of = reaches(reach);
-        const verify::Budget budget{norm, radius, reach_of, span(down_scale), span(up_scale)};
+            const OwnedBudget& budget, double row_seconds, int n_threads, Watch& watch) {
         const verify::Limits limits{row_seconds, n_threads};
-        verify::Distances found;
+        const cells::Budget within = budget.view();
+        decltype(ask(trees.trees, matrix(x), view(given), within, limits, watch)) found;
         {
           const nb::gil_scoped_release release;
-          found = ask(trees.trees, matrix(x), view(given), budget, limits, watch);
+          found = ask(trees.trees, matrix(x), view(given), within, limits, watch);
         }
-        return std::tuple(own(std::move(found.lower)), own(std::move(found.upper)),
-                          own(std::move(found.ending)), own(std::move(found.x_adv), x.shape(1)),
-                          own(std::move(found.seconds)));
+        auto& [first, second, ending, x_adv, seconds] = found;
+        return std::tuple(own(std::move(first)), own(std::move(second)), own(std::move(ending)),
+                          own(std::move(x_adv), x.shape(1)), own(std::move(seconds)));
       },
-      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg(given_name).noconvert(), nb::arg("norm"),
-      nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("row_seconds"), nb::arg("n_threads"),
-      nb::arg("watch"), doc);
+      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg(given_name).noconvert(),
+      nb::arg("budget"), nb::arg("row_seconds"), nb::arg("n_threads"), nb::arg("watch"), doc);
 }
 
 }  // namespace
 
 void bind_verify(nb::module_& module) {
-  nb::enum_<verify::Norm>(module, "Norm")
-      .value("inf", verify::Norm::kInf)
-      .value("one", verify::Norm::kOne)
-      .value("two", verify::Norm::kTwo)
-      .value("zero", verify::Norm::kZero);
-
   module.def(
       "nearest_in_tree",
       [](const CheckedTrees& trees, const Array2<double>& x, const Array1<std::int32_t>& y,
-         verify::Norm norm, double radius, const Array2<double>& reach,
-         const Array1<double>& down_scale, const Array1<double>& up_scale, int n_threads,
-         verify::Watch& watch) {
-        const std::vector<Reach> reach_of = reaches(reach);
-        const verify::Budget budget{norm, radius, reach_of, span(down_scale), span(up_scale)};
+         const OwnedBudget& budget, int n_threads, Watch& watch) {
         verify::Nearest nearest;
         {
           const nb::gil_scoped_release release;
-          nearest =
-              verify::nearest_in_tree(trees.trees, matrix(x), span(y), budget, n_threads, watch);
+          nearest = verify::nearest_in_tree(trees.trees, matrix(x), span(y), budget.view(),
+                                            n_threads, watch);
         }
         return std::tuple(own(std::move(nearest.distance)),
                           own(std::move(nearest.x_adv), x.shape(1)),
                           own(std::move(nearest.answered)));
       },
-      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("norm"),
-      nb::arg("radius"), nb::arg("reach").noconvert(), nb::arg("down_scale").noconvert(),
-      nb::arg("up_scale").noconvert(), nb::arg("n_threads"), nb::arg("watch"),
+      nb::arg("trees"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("budget"),
+      nb::arg("n_threads"), nb::arg("watch"),
       "Distance of every row to the nearest leaf of another label, the point there, and whether "
       "the row's turn came.");
 
-  nb::class_<verify::Watch>(module, "Watch", "How far a search has got; it can be stopped.")
-      .def(
-          "__init__",
-          [](verify::Watch* self, double seconds) {
-            new (self) verify::Watch;
-            self->deadline = verify::after(std::chrono::steady_clock::now(), seconds);
-          },
-          nb::arg("seconds"))
-      .def("stop", [](verify::Watch& self) { self.stop = true; })
-      .def_prop_ro("n_done", [](const verify::Watch& self) { return self.n_done.load(); })
-      .def_prop_ro("n_open", [](const verify::Watch& self) { return self.n_open.load(); });
   nb::enum_<verify::Ending>(module, "Ending", nb::is_arithmetic())
       .value("exact", verify::Ending::kExact)
       .value("time", verify::Ending::kTime)
@@ -97,7 +70,7 @@ void bind_verify(nb::module_& module) {
       module, "nearest_in_ensemble", &verify::nearest_in_ensemble, "y",
       "Bounds on the smallest change that fools the model: lower, upper, ending, x_adv, seconds.");
   bind_ensemble<Labels>(
-      module, "any_in_ensemble", &verify::any_in_ensemble, "y",
+      module, "decide_in_ensemble", &verify::decide_in_ensemble, "y",
       "Whether any change within reach fools the model: lower, upper, ending, x_adv, seconds.");
   bind_ensemble<Array2<double>>(module, "leaving_in_ensemble", &verify::leaving_in_ensemble,
                                 "range",

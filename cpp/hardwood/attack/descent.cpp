@@ -14,11 +14,11 @@
 namespace hardwood::attack {
 namespace {
 
-using verify::Ball;
-using verify::Cells;
-using verify::Ensemble;
-using verify::Norm;
-using verify::Question;
+using cells::Ball;
+using cells::Cells;
+using cells::Ensemble;
+using cells::Norm;
+using cells::Question;
 
 constexpr double kNoise = 1e-12;  // a gain that is none
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -43,7 +43,7 @@ constexpr double kMostMoves = 6000;
 /// All about one row; memory is kept from row to row.
 class Descent {
  public:
-  Descent(const Ensemble& ensemble, const verify::Watch& watch)
+  Descent(const Ensemble& ensemble, const Watch& watch)
       : ensemble_(ensemble),
         watch_(watch),
         near_(ensemble),
@@ -307,7 +307,7 @@ class Descent {
   void cheapest(const Question& question, std::span<const Ensemble::Member> members) {
     const double reach = reach_of(example_);
     if (example_of_ == &question) {
-      search_.build(near_, *ball_, needed_, verify::unit_of(upper_));
+      search_.build(near_, *ball_, needed_, cells::unit_of(upper_));
       search_.shed_from(example_);
     }
     for (const double wider : kWider) {
@@ -316,7 +316,7 @@ class Descent {
       near_.build(*ball_, question, members, radius);
       stay_within(radius);
       vote(radius);
-      search_.build(near_, *ball_, needed_, verify::unit_of(upper_));
+      search_.build(near_, *ball_, needed_, cells::unit_of(upper_));
       search_.climb_from(point_);
     }
     if (watch_.over()) return;
@@ -332,11 +332,11 @@ class Descent {
 
   /// Cut the trees to what costs no more than the example.
   void cut_to_example(const Question& question, std::span<const Ensemble::Member> members) {
-    const double unit = verify::unit_of(upper_);
+    const double unit = cells::unit_of(upper_);
     double cost = 0;
     for (std::size_t f = 0; f < example_.size(); ++f) {
       if (example_[f] != ball_->home()[f]) {
-        cost += verify::cost_of(ball_->norm(), ball_->step(f, example_[f]), unit);
+        cost += cells::cost_of(ball_->norm(), ball_->step(f, example_[f]), unit);
       }
     }
     near_.build(*ball_, question, members, upper_, cost * (1 + 1e-9), unit);
@@ -344,7 +344,7 @@ class Descent {
   }
 
   const Ensemble& ensemble_;
-  const verify::Watch& watch_;
+  const Watch& watch_;
   const Ball* ball_ = nullptr;
   std::int32_t y_ = 0;
   NearTrees near_;
@@ -370,8 +370,8 @@ class Descent {
 }  // namespace
 
 std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
-                            std::span<const std::int32_t> y, const verify::Budget& budget,
-                            int n_threads, verify::Watch& watch) {
+                            std::span<const std::int32_t> y, const cells::Budget& budget,
+                            int n_threads, Watch& watch) {
   const Ensemble ensemble(trees);
   std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};

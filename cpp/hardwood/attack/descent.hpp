@@ -6,8 +6,8 @@
 
 #include "hardwood/model/trees.hpp"
 #include "hardwood/types.hpp"
-#include "hardwood/verify/distance.hpp"
-#include "hardwood/verify/tree.hpp"
+#include "hardwood/cells/budget.hpp"
+#include "hardwood/watch.hpp"
 
 namespace hardwood::attack {
 
@@ -24,7 +24,7 @@ namespace hardwood::attack {
 /// bounded by counts, not by a clock, so threads change nothing; when the watch ends it, a row
 /// keeps the nearest example it has.
 std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
-                            std::span<const std::int32_t> y, const verify::Budget& budget,
-                            int n_threads, verify::Watch& watch);
+                            std::span<const std::int32_t> y, const cells::Budget& budget,
+                            int n_threads, Watch& watch);
 
 }  // namespace hardwood::attack

@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "hardwood/types.hpp"
-#include "hardwood/verify/tree.hpp"
+#include "hardwood/cells/budget.hpp"
 
 namespace hardwood::attack {
 
 /// How far z is from x, row by row, counted as the budget says. A row of z with a missing value
 /// where x has none is no example: infinity.
 std::vector<double> lengths(Matrix<const double> x, Matrix<const double> z,
-                            const verify::Budget& budget);
+                            const cells::Budget& budget);
 
 }  // namespace hardwood::attack

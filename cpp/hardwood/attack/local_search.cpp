@@ -28,7 +28,7 @@ constexpr double kLeafShare = 0.7;  // of the best cost: what such a leaf may co
 
 }  // namespace
 
-void LocalSearch::build(const NearTrees& near, const verify::Ball& ball, double needed,
+void LocalSearch::build(const NearTrees& near, const cells::Ball& ball, double needed,
                         double unit) {
   moves_.build(near, ball, unit);
   needed_ = needed;

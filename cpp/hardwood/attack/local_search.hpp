@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hardwood/attack/moves.hpp"
-#include "hardwood/verify/watch.hpp"
+#include "hardwood/watch.hpp"
 
 namespace hardwood::attack {
 
@@ -20,12 +20,12 @@ namespace hardwood::attack {
 class LocalSearch {
  public:
   /// `keep` gets every point that was shed.
-  LocalSearch(std::function<void(const Moves&)> keep, const verify::Watch& watch)
+  LocalSearch(std::function<void(const Moves&)> keep, const Watch& watch)
       : keep_(std::move(keep)), watch_(watch) {}
 
   /// Take the trees as they were built last. `needed` is the value that is enough; costs are
   /// counted in `unit`.
-  void build(const NearTrees& near, const verify::Ball& ball, double needed, double unit);
+  void build(const NearTrees& near, const cells::Ball& ball, double needed, double unit);
 
   /// Shed a point, given by cells of all features of the model.
   void shed_from(std::span<const std::int32_t> cells);
@@ -73,7 +73,7 @@ class LocalSearch {
   }
 
   std::function<void(const Moves&)> keep_;
-  const verify::Watch& watch_;
+  const Watch& watch_;
   Moves moves_;
   double needed_ = 0;
   bool thrift_ = true;

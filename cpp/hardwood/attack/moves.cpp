@@ -5,9 +5,9 @@
 
 namespace hardwood::attack {
 
-using verify::Cells;
+using cells::Cells;
 
-void Moves::build(const NearTrees& near, const verify::Ball& ball, double unit) {
+void Moves::build(const NearTrees& near, const cells::Ball& ball, double unit) {
   constant_ = near.constant();
   feature_ = near.features;
   number_places(near, ball, unit);
@@ -45,7 +45,7 @@ void Moves::build(const NearTrees& near, const verify::Ball& ball, double unit) 
 }
 
 /// Cells between two thresholds of the near trees are one place.
-void Moves::number_places(const NearTrees& near, const verify::Ball& ball, double unit) {
+void Moves::number_places(const NearTrees& near, const cells::Ball& ball, double unit) {
   number_.resize(ball.home().size());
   offset_.assign(1, 0);
   for (std::size_t f = 0; f < feature_.size(); ++f) {
@@ -80,7 +80,7 @@ void Moves::number_places(const NearTrees& near, const verify::Ball& ball, doubl
       if (cell == home) home_[f] = place;
       cell_.push_back(cell);
       costs_.push_back(
-          cell == home ? 0 : verify::cost_of(ball.norm(), ball.step(model_feature, cell), unit));
+          cell == home ? 0 : cells::cost_of(ball.norm(), ball.step(model_feature, cell), unit));
       first = c + 1;
       ++place;
     }

@@ -20,7 +20,7 @@ class Moves {
  public:
   struct Side {  ///< of a leaf's box
     std::int32_t feature;
-    verify::Cells places;
+    cells::Cells places;
   };
   struct Leaf {
     double value;
@@ -33,7 +33,7 @@ class Moves {
   };
 
   /// Take the trees as they were built last; costs are counted in `unit`.
-  void build(const NearTrees& near, const verify::Ball& ball, double unit = 1);
+  void build(const NearTrees& near, const cells::Ball& ball, double unit = 1);
   /// Go to a point, given by cells of all features of the model, within the trees' radius.
   void start(std::span<const std::int32_t> cells);
   void start_at_home();
@@ -82,7 +82,7 @@ class Moves {
   };
   struct Change {  ///< of a tree's value, if one feature had one of these places
     std::int32_t feature;
-    verify::Cells places;
+    cells::Cells places;
     double gain;
   };
   struct Asked {  ///< a threshold that the point itself was compared with
@@ -101,13 +101,13 @@ class Moves {
                       side.places.hi);
   }
   double value_at_point(std::size_t tree) const;
-  void number_places(const NearTrees& near, const verify::Ball& ball, double unit);
+  void number_places(const NearTrees& near, const cells::Ball& ball, double unit);
   void list_leaves(std::int32_t at);
   void read_all();
   void read(std::size_t tree);
   void read_again(std::size_t tree);
   void count(const Reading& reading, double sign);
-  void read_beside(std::int32_t at, std::int32_t feature, verify::Cells places, double here,
+  void read_beside(std::int32_t at, std::int32_t feature, cells::Cells places, double here,
                    std::size_t tree);
   void add(const Change& change, double gain);
   const Node& node(std::int32_t at) const { return nodes_[static_cast<std::size_t>(at)]; }
@@ -120,7 +120,7 @@ class Moves {
   std::size_t n_places(std::size_t feature) const {
     return start_[feature + 1] - start_[feature] - 1;
   }
-  verify::Cells all_places(std::size_t feature) const {
+  cells::Cells all_places(std::size_t feature) const {
     return {0, static_cast<std::int32_t>(n_places(feature)) - 1};
   }
 
@@ -145,7 +145,7 @@ class Moves {
   double value_ = 0;
   double cost_ = 0;
   std::vector<Reading> readings_;      // per tree
-  std::vector<verify::Cells> stays_;   // per feature: its places on the way down
+  std::vector<cells::Cells> stays_;   // per feature: its places on the way down
   std::vector<std::size_t> asked_by_;  // per tree: the last question of gain_of that read it
   std::size_t n_asked_ = 0;
   std::vector<std::int32_t> from_;  // places of the sides of a leaf

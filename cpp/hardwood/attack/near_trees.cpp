@@ -5,19 +5,20 @@
 
 namespace hardwood::attack {
 
-using verify::Cells;
-using verify::Ensemble;
+using cells::Cells;
+using cells::Ensemble;
 
 NearTrees::NearTrees(const Ensemble& ensemble)
     : ensemble_(ensemble), trees_of_(ensemble.n_features()) {}
 
-void NearTrees::build(const verify::Ball& ball, const verify::Question& question,
+void NearTrees::build(const cells::Ball& ball, const cells::Question& question,
                       std::span<const Ensemble::Member> members, double radius, double budget,
                       double unit) {
   ball_ = &ball;
   budget_ = budget;
   unit_ = unit;
-  ball.cells_within(radius, cells_);
+  ball.within(radius, within_);
+  cells_ = within_.cells;
   nodes_.clear();
   trees.clear();
   leaves.clear();
@@ -75,9 +76,9 @@ std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, s
     double away_cost = cost;
     if (budget_ < std::numeric_limits<double>::infinity()) {
       const std::int32_t here = std::clamp(ball_->home()[f], cells.lo, cells.hi);
-      away_cost += verify::cost_of(ball_->norm(), away, unit_);
+      away_cost += cells::cost_of(ball_->norm(), away, unit_);
       if (here != ball_->home()[f])
-        away_cost -= verify::cost_of(ball_->norm(), ball_->step(f, here), unit_);
+        away_cost -= cells::cost_of(ball_->norm(), ball_->step(f, here), unit_);
       if (away_cost > budget_) {
         const Cells before = cells;
         (near_left ? cells.hi : cells.lo) = near_left ? node.rank : node.rank + 1;
@@ -129,11 +130,12 @@ void NearTrees::see(std::int32_t at, const Ensemble::Member& member, double step
   events_.push_back({step, value_of(ensemble_.node(at), member)});
 }
 
-double NearTrees::plain_radius(double share, double& likely, const verify::Ball& ball,
-                               const verify::Question& question,
+double NearTrees::plain_radius(double share, double& likely, const cells::Ball& ball,
+                               const cells::Question& question,
                                std::span<const Ensemble::Member> members, double radius) {
   ball_ = &ball;
-  ball.cells_within(radius, cells_);
+  ball.within(radius, within_);
+  cells_ = within_.cells;
   events_.clear();
   double sum = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   const auto sooner = [](const Event& a, const Event& b) { return a.step < b.step; };

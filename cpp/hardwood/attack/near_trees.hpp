@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "hardwood/verify/ensemble.hpp"
+#include "hardwood/cells/ball.hpp"
 
 namespace hardwood::attack {
 
@@ -29,7 +29,7 @@ class NearTrees {
   };
   struct Side {  ///< of a leaf's box
     std::int32_t feature;
-    verify::Cells cells;
+    cells::Cells cells;
   };
   struct Tree {
     std::int32_t root;
@@ -38,12 +38,12 @@ class NearTrees {
     std::int32_t n_leaves;
   };
 
-  explicit NearTrees(const verify::Ensemble& ensemble);
+  explicit NearTrees(const cells::Ensemble& ensemble);
 
   /// In a norm that sums up steps, branches that cost more than `budget`, counted in `unit`, are
   /// left out, too.
-  void build(const verify::Ball& ball, const verify::Question& question,
-             std::span<const verify::Ensemble::Member> members, double radius,
+  void build(const cells::Ball& ball, const cells::Question& question,
+             std::span<const cells::Ensemble::Member> members, double radius,
              double budget = std::numeric_limits<double>::infinity(), double unit = 1);
 
   /// The smallest radius at which the trees' best leaves, each on its own, reach a value of 0;
@@ -51,12 +51,12 @@ class NearTrees {
   /// at home on top, at most kWithin times as far: leaves do not fit together, so an example needs
   /// some room. It holds if `radius` is as large. Forgets the trees.
   static constexpr double kWithin = 1.4;
-  double plain_radius(double share, double& likely, const verify::Ball& ball,
-                      const verify::Question& question,
-                      std::span<const verify::Ensemble::Member> members, double radius);
+  double plain_radius(double share, double& likely, const cells::Ball& ball,
+                      const cells::Question& question,
+                      std::span<const cells::Ensemble::Member> members, double radius);
 
   /// The cells of a feature that the radius of the last `build` reaches.
-  verify::Cells cells(std::size_t feature) const { return cells_[feature]; }
+  cells::Cells cells(std::size_t feature) const { return cells_[feature]; }
   double constant() const { return constant_; }  ///< the sum of what is no longer a tree
   std::span<const Node> nodes() const { return nodes_; }
   /// The trees that split on a feature.
@@ -67,7 +67,7 @@ class NearTrees {
   void box_of(const Leaf& leaf, std::vector<Side>& box) const;
   double value(std::span<const std::int32_t> point) const;
   /// out[c - cells.lo]: the value of the trees on a feature together, if its cell were c.
-  void gains(std::size_t feature, std::span<const std::int32_t> point, verify::Cells cells,
+  void gains(std::size_t feature, std::span<const std::int32_t> point, cells::Cells cells,
              std::vector<double>& out) const;
 
   std::vector<Tree> trees;
@@ -80,26 +80,27 @@ class NearTrees {
     double gain;
   };
 
-  std::int32_t visit(std::int32_t at, const verify::Ensemble::Member& member, std::int32_t parent,
+  std::int32_t visit(std::int32_t at, const cells::Ensemble::Member& member, std::int32_t parent,
                      double step, double cost);
-  void see(std::int32_t at, const verify::Ensemble::Member& member, double step);
-  double value_of(const verify::Ensemble::Node& leaf,
-                  const verify::Ensemble::Member& member) const {
+  void see(std::int32_t at, const cells::Ensemble::Member& member, double step);
+  double value_of(const cells::Ensemble::Node& leaf,
+                  const cells::Ensemble::Member& member) const {
     double value = 0;
     if (member.plus >= 0) value += ensemble_.value(leaf.rank, member.plus);
     if (member.minus >= 0) value -= ensemble_.value(leaf.rank, member.minus);
     return value;
   }
   void add_gains(std::int32_t at, std::int32_t feature, std::span<const std::int32_t> point,
-                 verify::Cells cells, std::int32_t first, std::vector<double>& out) const;
+                 cells::Cells cells, std::int32_t first, std::vector<double>& out) const;
 
-  const verify::Ensemble& ensemble_;
-  const verify::Ball* ball_ = nullptr;
+  const cells::Ensemble& ensemble_;
+  const cells::Ball* ball_ = nullptr;
   double constant_ = 0;
   double budget_ = 0;
   double unit_ = 1;
   std::vector<Node> nodes_;
-  std::vector<verify::Cells> cells_;                 // of the ball, narrowed while walking down
+  cells::Within within_;                            // the ball
+  std::vector<cells::Cells> cells_;                 // of the ball, narrowed while walking down
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature
   std::vector<Event> events_;
 };

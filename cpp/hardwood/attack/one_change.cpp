@@ -4,9 +4,9 @@
 
 namespace hardwood::attack {
 
-using verify::Cells;
-using verify::Ensemble;
-using verify::kMissing;
+using cells::Cells;
+using cells::Ensemble;
+using cells::kMissing;
 
 OneChange::OneChange(const Ensemble& ensemble)
     : ensemble_(ensemble), path_(ensemble.n_features()), margin_(ensemble.n_outputs()) {
@@ -32,7 +32,7 @@ bool OneChange::goes_left(std::int32_t at, std::span<const std::int32_t> point) 
   return cell == kMissing ? ensemble_.missing_left(at) : cell <= node.rank;
 }
 
-double OneChange::read(const verify::Question& question, std::span<const std::int32_t> point) {
+double OneChange::read(const cells::Question& question, std::span<const std::int32_t> point) {
   std::ranges::fill(gain_, 0.0);
   double sum = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   for (const Ensemble::Member& member : ensemble_.members(question)) {
@@ -102,7 +102,7 @@ bool OneChange::fools(std::span<const std::int32_t> point, std::int32_t y) {
   return ensemble_.decision().label(margin_) != y;
 }
 
-void write_point(const verify::Ball& ball, std::span<const std::int32_t> point,
+void write_point(const cells::Ball& ball, std::span<const std::int32_t> point,
                  std::span<double> out) {
   for (std::size_t f = 0; f < out.size(); ++f) {
     out[f] = point[f] == ball.home()[f] ? ball.x()[f] : ball.nearest(f, point[f]);

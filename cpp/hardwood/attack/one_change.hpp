@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "hardwood/verify/ensemble.hpp"
+#include "hardwood/cells/ball.hpp"
 
 namespace hardwood::attack {
 
@@ -15,10 +15,10 @@ namespace hardwood::attack {
 /// (`fools`) before it counts.
 class OneChange {
  public:
-  explicit OneChange(const verify::Ensemble& ensemble);
+  explicit OneChange(const cells::Ensemble& ensemble);
 
   /// Read the trees around a point; returns plus - minus at the point itself.
-  double read(const verify::Question& question, std::span<const std::int32_t> point);
+  double read(const cells::Question& question, std::span<const std::int32_t> point);
 
   /// After `read`: what plus - minus gains if the cell of the feature were c, for every c.
   std::span<const double> gain(std::size_t feature) const {
@@ -31,26 +31,26 @@ class OneChange {
  private:
   struct Narrowed {
     std::size_t feature;
-    verify::Cells cells;
+    cells::Cells cells;
   };
 
-  double read_tree(const verify::Ensemble::Member& member, std::span<const std::int32_t> point);
-  void read_beside(std::int32_t at, const verify::Ensemble::Member& member,
-                   std::span<const std::int32_t> point, std::int32_t feature, verify::Cells cells,
+  double read_tree(const cells::Ensemble::Member& member, std::span<const std::int32_t> point);
+  void read_beside(std::int32_t at, const cells::Ensemble::Member& member,
+                   std::span<const std::int32_t> point, std::int32_t feature, cells::Cells cells,
                    double home);
-  double value(std::int32_t leaf, const verify::Ensemble::Member& member) const;
+  double value(std::int32_t leaf, const cells::Ensemble::Member& member) const;
   bool goes_left(std::int32_t at, std::span<const std::int32_t> point) const;
 
-  const verify::Ensemble& ensemble_;
+  const cells::Ensemble& ensemble_;
   std::vector<std::size_t> start_;  // per feature, into gain_: its cells and one more
   std::vector<double> gain_;
-  std::vector<verify::Cells> path_;  // per feature: the cells that stay on the path of the point
+  std::vector<cells::Cells> path_;  // per feature: the cells that stay on the path of the point
   std::vector<Narrowed> narrowed_;   // what path_ was before, to put it back
   std::vector<double> margin_;
 };
 
 /// A point, given as cells, as the values nearest to the row.
-void write_point(const verify::Ball& ball, std::span<const std::int32_t> point,
+void write_point(const cells::Ball& ball, std::span<const std::int32_t> point,
                  std::span<double> out);
 
 }  // namespace hardwood::attack

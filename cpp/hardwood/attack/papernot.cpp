@@ -15,7 +15,7 @@ constexpr std::size_t kBlock = 256;
 
 class Climb {
  public:
-  Climb(const model::Trees& trees, const verify::Budget& budget)
+  Climb(const model::Trees& trees, const cells::Budget& budget)
       : budget_(budget),
         boxes_(model::leaf_boxes(trees, 0)),
         label_(model::leaf_labels(trees, boxes_)) {
@@ -82,7 +82,7 @@ class Climb {
     return true;
   }
 
-  const verify::Budget& budget_;
+  const cells::Budget& budget_;
   model::LeafBoxes boxes_;
   std::vector<std::int32_t> label_;
   std::vector<std::vector<NodeId>> path_;  // of each leaf, from the root
@@ -91,8 +91,8 @@ class Climb {
 }  // namespace
 
 std::vector<double> papernot(const model::Trees& trees, Matrix<const double> x,
-                             std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads, verify::Watch& watch) {
+                             std::span<const std::int32_t> y, const cells::Budget& budget,
+                             int n_threads, Watch& watch) {
   const Climb climb(trees, budget);
   std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};

@@ -10,9 +10,9 @@
 namespace hardwood::attack {
 namespace {
 
-using verify::Ball;
-using verify::Ensemble;
-using verify::Question;
+using cells::Ball;
+using cells::Ensemble;
+using cells::Question;
 
 constexpr double kNoise = 1e-12;
 
@@ -20,7 +20,7 @@ class Symbolic {
  public:
   explicit Symbolic(const Ensemble& ensemble) : ensemble_(ensemble), changes_(ensemble) {}
 
-  bool attack(const Ball& ball, std::int32_t y, const verify::Watch& watch,
+  bool attack(const Ball& ball, std::int32_t y, const Watch& watch,
               std::vector<std::int32_t>& point) {
     point.assign(ball.home().begin(), ball.home().end());
     double before = std::numeric_limits<double>::lowest();
@@ -55,7 +55,7 @@ class Symbolic {
       // A tie fools only where the rival comes first.
       const double lead = changes_.read(question, point) - (question.strict ? kNoise : 0);
       for (std::size_t f = 0; f < point.size(); ++f) {
-        if (point[f] == verify::kMissing) continue;
+        if (point[f] == cells::kMissing) continue;
         const std::span<const double> gain = changes_.gain(f);
         for (std::size_t c = 0; c < gain.size(); ++c) {
           const auto cell = static_cast<std::int32_t>(c);
@@ -78,8 +78,8 @@ class Symbolic {
 }  // namespace
 
 std::vector<double> symbolic(const model::Trees& trees, Matrix<const double> x,
-                             std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads, verify::Watch& watch) {
+                             std::span<const std::int32_t> y, const cells::Budget& budget,
+                             int n_threads, Watch& watch) {
   const Ensemble ensemble(trees);
   std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};

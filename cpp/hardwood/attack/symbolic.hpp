@@ -6,7 +6,8 @@
 
 #include "hardwood/model/trees.hpp"
 #include "hardwood/types.hpp"
-#include "hardwood/verify/tree.hpp"
+#include "hardwood/cells/budget.hpp"
+#include "hardwood/watch.hpp"
 
 namespace hardwood::attack {
 
@@ -15,7 +16,7 @@ namespace hardwood::attack {
 /// changes, until the model is fooled or no change helps. Features whose change turned out not to
 /// be needed go back. Returns n_rows x n_features, NaN where it failed.
 std::vector<double> symbolic(const model::Trees& trees, Matrix<const double> x,
-                             std::span<const std::int32_t> y, const verify::Budget& budget,
-                             int n_threads, verify::Watch& watch);
+                             std::span<const std::int32_t> y, const cells::Budget& budget,
+                             int n_threads, Watch& watch);
 
 }  // namespace hardwood::attack

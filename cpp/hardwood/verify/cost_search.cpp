@@ -8,6 +8,8 @@
 namespace hardwood::verify {
 namespace {
 
+using cells::cost_of;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack =
     1e-12;  // relative: sums of costs depend on their order, by less than this
@@ -22,9 +24,10 @@ constexpr std::int64_t kMostNear = 20000;
 }  // namespace
 
 double CostSearch::budget() const {
-  const double total = ball_.norm() == Norm::kZero ? bar_ : cost_of(ball_.norm(), bar_, unit_);
+  const bool counts = ball_.cost_norm() == Norm::kZero;
+  const double total = counts ? bar_ : cost_of(ball_.cost_norm(), bar_, unit_);
   if (closed_) return total * (1 + kSlack);
-  return ball_.norm() == Norm::kZero ? total - 0.5 : total * (1 - kSlack);
+  return counts ? total - 0.5 : total * (1 - kSlack);
 }
 
 Answer CostSearch::cheapest(Cut& cut, State& state) {
@@ -122,7 +125,7 @@ bool CostSearch::narrow(const Cut& cut, State& state) const {
   double spent = 0;
   for (std::size_t f = 0; f < cut.n_features(); ++f) spent += least(f);
   const double rest = budget() * (1 + kSlack) - spent;
-  if (rest < 0) return false;
+  if (rest < 0 || !narrow_changes(cut, state)) return false;
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     Cells& cells = state.cells[f];
     const double most = rest + least(f);
@@ -134,11 +137,37 @@ bool CostSearch::narrow(const Cut& cut, State& state) const {
   return true;
 }
 
+/// Where the number of changes is limited beside their cost: when all are used up, the other
+/// features stay at home.
+bool CostSearch::narrow_changes(const Cut& cut, State& state) const {
+  if (ball_.max_changes() == 0) return true;
+  const auto changed = [&](std::size_t f) {
+    return cut.home[f] < state.cells[f].lo || cut.home[f] > state.cells[f].hi;
+  };
+  int n = 0;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) n += changed(f);
+  if (n < ball_.max_changes()) return true;
+  if (n > ball_.max_changes()) return false;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    if (changed(f) || state.cells[f].lo == state.cells[f].hi) continue;
+    state.cells[f] = {cut.home[f], cut.home[f]};
+    state.changed[f] = 1;
+  }
+  return true;
+}
+
 bool CostSearch::improve(const Cut& cut, const Point& point) {
   point_.resize(cut.n_features());
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     const std::int32_t cell = point[static_cast<std::size_t>(cut.feature[f])];
     std::int32_t at = cut.home[f];  // the cell of the cut that holds it
+    if (cut.n_words[f] > 0) {
+      const auto places = ball_.places(static_cast<std::size_t>(cut.feature[f]));
+      const auto place = std::ranges::find(places, cell, &Ball::Place::cell) - places.begin();
+      const bool within = place < cut.place_start[f + 1] - cut.place_start[f];
+      point_[f] = within ? cut.place_cell[static_cast<std::size_t>(cut.place_start[f] + place)] : 0;
+      continue;
+    }
     const std::int32_t* nearest = cut.cell.data() + cut.cell_start[f];
     while (at + 1 < cut.n_cells(f) && nearest[at + 1] <= cell) ++at;
     while (at > 0 && nearest[at - 1] >= cell) --at;
@@ -250,7 +279,8 @@ void CostSearch::descend(const Cut& cut) {
 bool CostSearch::take(const Cut& cut) {
   if (value_ < cut.needed) return false;
   write_trial(cut);
-  const double length = ball_.length(trial_);
+  const double length = ball_.cost(trial_);
+  if (ball_.max_changes() > 0 && ball_.n_changes(trial_) > ball_.max_changes()) return false;
   if (closed_ ? length > bar_ : length >= bar_) return false;
   if (!fools(trial_)) return false;
   found_ = trial_;

@@ -19,8 +19,9 @@ class CostSearch : public Search {
   double budget() const;
   /// In what steps are counted where they cost: see `unit_of`. A cut is made for one unit.
   double unit() const { return unit_; }
-  void count_anew() { unit_ = unit_of(bar_); }
+  void count_anew() { unit_ = cells::unit_of(bar_); }
   double bar() const { return bar_; }
+  bool closed() const { return closed_; }
   void set_bar(double bar) { bar_ = bar; }
 
   /// Take an example from elsewhere, as a start; it is made cheaper. False if it does not count.
@@ -39,6 +40,7 @@ class CostSearch : public Search {
   Answer bound_and_try(const Cut& cut, State& state, bool root);
   Answer look(const Cut& cut, State& state, std::size_t depth);
   bool narrow(const Cut& cut, State& state) const;
+  bool narrow_changes(const Cut& cut, State& state) const;
   bool refresh(const Cut& cut, State& state);
   double lower_cost(const State& state) const;
   bool try_points(const Cut& cut, const State& state, bool thorough);

@@ -8,6 +8,13 @@
 namespace hardwood::verify {
 namespace {
 
+using cells::cost_of;
+using cells::for_each_bit;
+using cells::has_bit;
+using cells::set_bit;
+using cells::set_first;
+using cells::words_for;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostAtoms = 65535;
 constexpr int kUnitBits = 26;  // the gap that leaves can lie below the best is about 2^26 units
@@ -28,7 +35,8 @@ CutBuilder::CutBuilder(const Ensemble& ensemble)
 void CutBuilder::build(const Ball& ball, const Question& question,
                        std::span<const Ensemble::Member> members, const Within& within, Cut& cut) {
   budget_ = within.budget;
-  ball.cells_within(within.radius, ball_cells_);
+  ball_ = &ball;
+  ball.within(within.radius, within_);
   cut_trees(question, members, cut);
   if (cut.empty) return;
   name_cells(ball, within.unit, cut);
@@ -61,37 +69,94 @@ std::int32_t CutBuilder::visit(std::int32_t at, const Ensemble::Member& member, 
       plus_ = {std::min(plus_.lo, plus), std::max(plus_.hi, plus)};
       minus_ = {std::min(minus_.lo, minus), std::max(minus_.hi, minus)};
       ++n_leaves_;
-      cut.nodes.push_back({kLeaf, 0, 0, 0, 0});
-      cut.plus.push_back(plus);
-      cut.minus.push_back(minus);
-      return static_cast<std::int32_t>(cut.nodes.size()) - 1;
+      const std::int32_t me = add_node(kLeaf, 0, cut);
+      cut.plus.back() = plus;
+      cut.minus.back() = minus;
+      return me;
     }
-    Cells& cells = cells_[static_cast<std::size_t>(node.feature)];
+    const auto f = static_cast<std::size_t>(node.feature);
+    Cells& cells = cells_[f];
     const bool left = cells.lo <= node.rank;
     const bool right = cells.hi > node.rank;
     if (left && right) {
-      const auto me = cut.nodes.size();
-      cut.nodes.push_back({node.feature, node.rank, 0, 0, 0});
-      cut.plus.push_back(0);
-      cut.minus.push_back(0);
+      const std::int32_t me = add_node(node.feature, node.rank, cut);
       const Cells before = cells;
       cells.hi = node.rank;
       const std::int32_t below = visit(node.left, member, cut);
       cells = {node.rank + 1, before.hi};
       const std::int32_t above = visit(node.right, member, cut);
       cells = before;
-      cut.nodes[me].left = below;
-      cut.nodes[me].right = above;
-      return static_cast<std::int32_t>(me);
+      cut.nodes[static_cast<std::size_t>(me)].left = below;
+      cut.nodes[static_cast<std::size_t>(me)].right = above;
+      return me;
     }
-    const bool go_left = left || (!right && ensemble_.missing_left(at));
+    bool go_left = left || (!right && ensemble_.missing_left(at));
+    if (!left && !right && within_.n_places[f] > 0 && divide(at, f, go_left)) {
+      const std::size_t n_words = words_for(ball_->places(f).size());
+      const std::size_t mine = memory_.size() - 2 * n_words;  // those that go left, and all before
+      const std::int32_t me = add_node(
+          node.feature, ~place_sets_.add(std::span(memory_).subspan(mine, n_words)), cut);
+      const auto keep = [&](bool left_ones) {
+        for (std::size_t w = 0; w < n_words; ++w) {
+          const Word goes_left = memory_[mine + w];
+          now_[now_start_[f] + w] =
+              memory_[mine + n_words + w] & (left_ones ? goes_left : ~goes_left);
+        }
+      };
+      keep(true);
+      const std::int32_t below = visit(node.left, member, cut);
+      keep(false);
+      const std::int32_t above = visit(node.right, member, cut);
+      std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(mine + n_words), n_words,
+                  now_.begin() + static_cast<std::ptrdiff_t>(now_start_[f]));
+      memory_.resize(mine);
+      cut.nodes[static_cast<std::size_t>(me)].left = below;
+      cut.nodes[static_cast<std::size_t>(me)].right = above;
+      return me;
+    }
     at = go_left ? node.left : node.right;
   }
 }
 
+std::int32_t CutBuilder::add_node(std::int32_t feature, std::int32_t rank, Cut& cut) {
+  cut.nodes.push_back({feature, rank, 0, 0, 0});
+  cut.plus.push_back(0);
+  cut.minus.push_back(0);
+  return static_cast<std::int32_t>(cut.nodes.size()) - 1;
+}
+
+/// Whether a node sends the places that are left of a feature both ways; then its left ones and all
+/// of them lie on top of memory_. Else `left` is their way.
+bool CutBuilder::divide(std::int32_t at, std::size_t f, bool& left) {
+  const std::size_t n_words = words_for(ball_->places(f).size());
+  const std::size_t mine = memory_.size();
+  memory_.resize(mine + 2 * n_words);
+  ball_->places_left(at, std::span(memory_).subspan(mine, n_words));
+  bool right = left = false;
+  for (std::size_t w = 0; w < n_words; ++w) {
+    const Word now = now_[now_start_[f] + w];
+    memory_[mine + n_words + w] = now;
+    left |= (now & memory_[mine + w]) != 0;
+    right |= (now & ~memory_[mine + w]) != 0;
+  }
+  if (left && right) return true;
+  memory_.resize(mine);
+  return false;
+}
+
 void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::Member> members,
                            Cut& cut) {
-  cells_ = ball_cells_;
+  cells_ = within_.cells;
+  now_.clear();
+  now_start_.assign(cells_.size(), 0);
+  for (std::size_t f = 0; ball_->any_places() && f < cells_.size(); ++f) {
+    if (within_.n_places[f] == 0) continue;
+    now_start_[f] = now_.size();
+    now_.resize(now_.size() + words_for(ball_->places(f).size()));
+    set_first(std::span(now_).subspan(now_start_[f]),
+              static_cast<std::size_t>(within_.n_places[f]));
+  }
+  place_sets_.clear();
   trees_.clear();
   cut.nodes.clear();
   cut.plus.clear();
@@ -139,6 +204,12 @@ void CutBuilder::cut_trees(const Question& question, std::span<const Ensemble::M
 }
 
 void CutBuilder::name_cells(const Ball& ball, double unit, Cut& cut) {
+  sets_used_.clear();
+  cut.sets.clear();
+  cut.n_words.clear();
+  cut.all.clear();
+  cut.place_start.assign(1, 0);
+  cut.place_cell.clear();
   cut.feature.clear();
   for (const Cut::Node& node : cut.nodes) {
     if (node.feature == kLeaf) continue;
@@ -147,9 +218,17 @@ void CutBuilder::name_cells(const Ball& ball, double unit, Cut& cut) {
       local_[f] = 0;
       cut.feature.push_back(node.feature);
     }
-    used_[ensemble_.edge_start(f) + static_cast<std::size_t>(node.rank)] = 1;
+    if (node.rank >= 0) {
+      used_[ensemble_.edge_start(f) + static_cast<std::size_t>(node.rank)] = 1;
+    } else {
+      sets_used_.push_back({node.feature, ~node.rank, 0});
+    }
   }
   std::ranges::sort(cut.feature);
+  const auto key = [](const Used& used) { return std::pair(used.feature, used.places); };
+  std::ranges::sort(sets_used_, {}, key);
+  const auto same = std::ranges::unique(sets_used_, {}, key);
+  sets_used_.erase(same.begin(), same.end());
   cut.cell_start.assign(1, 0);
   cut.cell.clear();
   cut.step.clear();
@@ -158,15 +237,20 @@ void CutBuilder::name_cells(const Ball& ball, double unit, Cut& cut) {
   for (std::size_t i = 0; i < cut.feature.size(); ++i) {
     const auto f = static_cast<std::size_t>(cut.feature[i]);
     local_[f] = static_cast<std::int32_t>(i);
-    const Cells range = ball_cells_[f];
+    if (within_.n_places[f] > 0) {
+      name_places(ball, i, unit, cut);
+      continue;
+    }
+    cut.n_words.push_back(0);
+    cut.all.push_back(0);
+    cut.place_start.push_back(static_cast<std::int32_t>(cut.place_cell.size()));
+    const Cells range = within_.cells[f];
     const std::int32_t home = ball.home()[f];
     std::int32_t first = range.lo;
     std::int32_t n_cells = 0;
     const auto close = [&](std::int32_t last) {
       const std::int32_t nearest = std::clamp(home, first, last);
-      cut.cell.push_back(nearest);
-      cut.step.push_back(ball.step(f, nearest));
-      cut.cost.push_back(nearest == home ? 0.0 : cost_of(ball.norm(), cut.step.back(), unit));
+      add_cell(ball, f, nearest, ball.step(f, nearest), unit, cut);
       if (nearest == home) cut.home.push_back(n_cells);
       first = last + 1;
       ++n_cells;
@@ -184,12 +268,72 @@ void CutBuilder::name_cells(const Ball& ball, double unit, Cut& cut) {
   for (Cut::Node& node : cut.nodes) {
     if (node.feature == kLeaf) continue;
     const auto f = static_cast<std::size_t>(node.feature);
-    node.rank = edge_local_[ensemble_.edge_start(f) + static_cast<std::size_t>(node.rank)];
+    if (node.rank >= 0) {
+      node.rank = edge_local_[ensemble_.edge_start(f) + static_cast<std::size_t>(node.rank)];
+    } else {
+      node.rank =
+          ~std::ranges::lower_bound(sets_used_, std::pair(node.feature, ~node.rank), {}, key)->set;
+    }
     node.feature = local_[f];
   }
   for (const std::int32_t f : cut.feature) local_[static_cast<std::size_t>(f)] = -1;
   cut.alone.assign(cut.cell.size(), 0);
   cut.alone_ends.assign(cut.cell.size(), 0);
+}
+
+void CutBuilder::add_cell(const Ball& ball, std::size_t f, std::int32_t cell, double step,
+                          double unit, Cut& cut) {
+  cut.cell.push_back(cell);
+  cut.step.push_back(step);
+  cut.cost.push_back(cell == ball.home()[f] ? 0.0 : cost_of(ball.cost_norm(), step, unit));
+}
+
+/// The cells of a feature with places: classes that no set tells apart, the nearest first.
+void CutBuilder::name_places(const Ball& ball, std::size_t local, double unit, Cut& cut) {
+  const std::int32_t feature = cut.feature[local];
+  const auto f = static_cast<std::size_t>(feature);
+  const auto n_places = static_cast<std::size_t>(within_.n_places[f]);
+  const auto mine = std::ranges::equal_range(sets_used_, feature, {}, &Used::feature);
+  const std::size_t first = cut.place_cell.size();
+  cut.place_cell.resize(first + n_places, 0);
+  const auto cell_of = std::span(cut.place_cell).subspan(first);
+  std::size_t n_cells = 1;
+  std::vector<std::int32_t> side;
+  for (const Used& used : mine) {
+    side.assign(2 * n_cells, -1);
+    std::int32_t n = 0;
+    for (std::size_t p = 0; p < n_places; ++p) {
+      const bool left = has_bit(place_sets_.at(used.places), static_cast<std::int32_t>(p));
+      std::int32_t& cell = side[2 * static_cast<std::size_t>(cell_of[p]) + left];
+      if (cell < 0) cell = n++;
+      cell_of[p] = cell;
+    }
+    n_cells = static_cast<std::size_t>(n);
+  }
+  if (n_cells > kMostAtoms) throw std::length_error("a feature has more than 65535 cells");
+  std::int32_t next = 0;
+  for (std::size_t p = 0; p < n_places; ++p) {
+    if (cell_of[p] < next) continue;
+    const Ball::Place& place = ball.places(f)[p];
+    add_cell(ball, f, place.cell, place.step, unit, cut);
+    ++next;
+  }
+  cut.home.push_back(0);
+  cut.cell_start.push_back(static_cast<std::int32_t>(cut.cell.size()));
+  cut.place_start.push_back(static_cast<std::int32_t>(cut.place_cell.size()));
+  cut.n_words.push_back(words_for(n_cells));
+  std::vector<Word> words(words_for(n_cells));
+  set_first(words, n_cells);
+  cut.all.push_back(cut.sets.add(words));
+  for (Used& used : mine) {
+    std::ranges::fill(words, 0);
+    for (std::size_t p = 0; p < n_places; ++p) {
+      if (has_bit(place_sets_.at(used.places), static_cast<std::int32_t>(p))) {
+        set_bit(words.data(), cell_of[p]);
+      }
+    }
+    used.set = cut.sets.add(words);
+  }
 }
 
 void CutBuilder::quantise(Cut& cut) {
@@ -220,7 +364,7 @@ void CutBuilder::tabulate(const Tree& tree, Cut& cut) {
   for (std::size_t p = 0; p < table.n_scope; ++p) {
     const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
     position_[f] = static_cast<std::int32_t>(p);
-    path_[p] = {0, cut.n_cells(f) - 1};
+    path_[p] = cut.whole(f);
   }
   add_leaves(tree.root, cut, table);
   if (table.n_leaves == 0) {
@@ -239,8 +383,8 @@ void CutBuilder::tabulate(const Tree& tree, Cut& cut) {
   tables_.push_back(table);
 }
 
-void CutBuilder::add_leaves(std::int32_t at, const Cut& cut, Table& table) {
-  const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+void CutBuilder::add_leaves(std::int32_t at, Cut& cut, Table& table) {
+  const Cut::Node node = cut.nodes[static_cast<std::size_t>(at)];
   if (node.feature == kLeaf) {
     if (node.value < cut.needed) return;  // with it, no choice of the others is enough
     if (budget_ < kInfinity && cost_of_path(cut, table) > budget_) return;
@@ -251,10 +395,18 @@ void CutBuilder::add_leaves(std::int32_t at, const Cut& cut, Table& table) {
   }
   const auto p = static_cast<std::size_t>(position_[static_cast<std::size_t>(node.feature)]);
   const Cells before = path_[p];
-  path_[p].hi = node.rank;
-  add_leaves(node.left, cut, table);
-  path_[p] = {node.rank + 1, before.hi};
-  add_leaves(node.right, cut, table);
+  if (node.rank >= 0) {
+    path_[p].hi = node.rank;
+    add_leaves(node.left, cut, table);
+    path_[p] = {node.rank + 1, before.hi};
+    add_leaves(node.right, cut, table);
+  } else {
+    const std::size_t n_words = cut.n_words[static_cast<std::size_t>(node.feature)];
+    path_[p].lo = cut.sets.add_both(before.lo, ~node.rank, n_words, false);
+    add_leaves(node.left, cut, table);
+    path_[p].lo = cut.sets.add_both(before.lo, ~node.rank, n_words, true);
+    add_leaves(node.right, cut, table);
+  }
   path_[p] = before;
 }
 
@@ -263,7 +415,7 @@ double CutBuilder::cost_of_path(const Cut& cut, const Table& table) const {
   double cost = 0;
   for (std::size_t p = 0; p < table.n_scope; ++p) {
     const auto f = static_cast<std::size_t>(scope_[table.scope + p]);
-    const std::int32_t nearest = std::clamp(cut.home[f], path_[p].lo, path_[p].hi);
+    const std::int32_t nearest = cut.nearest_cell(f, path_[p]);
     cost += cut.cost[static_cast<std::size_t>(cut.cell_start[f] + nearest)];
   }
   return cost;
@@ -271,6 +423,7 @@ double CutBuilder::cost_of_path(const Cut& cut, const Table& table) const {
 
 void CutBuilder::add_alone(const Table& table, Cut& cut) {
   const auto f = static_cast<std::size_t>(scope_[table.scope]);
+  if (cut.n_words[f] > 0) return add_alone_sets(table, cut);
   const auto first = static_cast<std::size_t>(cut.cell_start[f]);
   std::int32_t next = 0;
   const auto never_until = [&](std::int32_t end) {
@@ -286,6 +439,22 @@ void CutBuilder::add_alone(const Table& table, Cut& cut) {
     cut.alone_ends[first + static_cast<std::size_t>(cells.hi)] = 1;
   }
   never_until(cut.n_cells(f));
+}
+
+void CutBuilder::add_alone_sets(const Table& table, Cut& cut) {
+  const auto f = static_cast<std::size_t>(scope_[table.scope]);
+  const auto first = static_cast<std::size_t>(cut.cell_start[f]);
+  const auto n_cells = static_cast<std::size_t>(cut.n_cells(f));
+  std::vector<std::int64_t> value(n_cells, kNever);
+  for (std::size_t leaf = 0; leaf < table.n_leaves; ++leaf) {
+    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(leaf_node_[table.leaf + leaf])];
+    for_each_bit(cut.set(f, box_[table.box + leaf].lo),
+                 [&](std::size_t cell) { value[cell] = node.value; });
+  }
+  for (std::size_t cell = 0; cell < n_cells; ++cell) {
+    cut.alone[first + cell] += value[cell];
+    cut.alone_ends[first + cell] = 1;
+  }
 }
 
 void FactorWriter::begin(Cut& cut) {
@@ -314,7 +483,13 @@ void FactorWriter::add(Cut& cut, std::span<const std::int32_t> scope, std::span<
     }
     cut.value.push_back(value);
   }
-  for (std::size_t p = 0; p < scope.size(); ++p) add_link(cut, scope[p], box, p, scope.size());
+  for (std::size_t p = 0; p < scope.size(); ++p) {
+    if (cut.n_words[static_cast<std::size_t>(scope[p])] > 0) {
+      add_set_link(cut, scope[p], box, p, scope.size());
+    } else {
+      add_link(cut, scope[p], box, p, scope.size());
+    }
+  }
   factor.n_links = static_cast<std::int32_t>(cut.links.size()) - factor.link;
   cut.factors.push_back(factor);
 }
@@ -374,6 +549,37 @@ void FactorWriter::add_link(Cut& cut, std::int32_t feature, std::span<const Cell
         static_cast<std::uint16_t>(std::ranges::lower_bound(distinct_, key) - distinct_.begin()));
   }
   cut.links.push_back(link);
+}
+
+/// A link whose atoms are the cells themselves.
+void FactorWriter::add_set_link(Cut& cut, std::int32_t feature, std::span<const Cells> boxes,
+                                std::size_t position, std::size_t n_scope) {
+  const auto f = static_cast<std::size_t>(feature);
+  key_.clear();
+  for (std::size_t at = position; at < boxes.size(); at += n_scope) {
+    key_.push_back(static_cast<std::uint32_t>(boxes[at].lo));
+  }
+  distinct_ = key_;
+  std::ranges::sort(distinct_);
+  distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
+  // No leaf that is left asks anything of this feature.
+  if (distinct_.size() == 1 && distinct_[0] == static_cast<std::uint32_t>(cut.all[f])) return;
+  if (distinct_.size() > kMostAtoms) {
+    throw std::length_error("a tree splits one feature into more than 65535 sets");
+  }
+  cut.links.push_back({static_cast<std::int32_t>(cut.factors.size()), feature,
+                       static_cast<std::int32_t>(cut.intervals.size()),
+                       static_cast<std::int32_t>(distinct_.size()),
+                       static_cast<std::int32_t>(cut.atom_cell.size()), cut.n_cells(f),
+                       cut.id.size(), cut.n_words[f]});
+  for (std::int32_t cell = 0; cell <= cut.n_cells(f); ++cell) cut.atom_cell.push_back(cell);
+  for (const std::uint32_t key : distinct_) {
+    cut.intervals.push_back(Cut::Atoms::of_set(static_cast<std::int32_t>(key)));
+  }
+  for (const std::uint32_t key : key_) {
+    cut.id.push_back(
+        static_cast<std::uint16_t>(std::ranges::lower_bound(distinct_, key) - distinct_.begin()));
+  }
 }
 
 void FactorWriter::end(Cut& cut) {

@@ -7,9 +7,17 @@
 #include <span>
 #include <vector>
 
-#include "hardwood/verify/ensemble.hpp"
+#include "hardwood/cells/ball.hpp"
 
 namespace hardwood::verify {
+
+using cells::Ball;
+using cells::Cells;
+using cells::Ensemble;
+using cells::Norm;
+using cells::Question;
+using cells::Target;
+using cells::Word;
 
 /// How far a sum in floating point can be from the true one, for terms known up to a range.
 struct SumError {
@@ -34,6 +42,9 @@ struct SumError {
 /// a tree on one feature is added to `alone`; every other tree is a factor, whose leaves are values
 /// with a range of cells a feature.
 ///
+/// Where a feature has places, a cell is a class of places that no such tree tells apart, the
+/// nearest first, and leaves have a set of cells: a box holds its number in `sets` as `lo`.
+///
 /// Values are whole numbers of `unit`, rounded up and counted from the best leaf of their tree (so
 /// they are <= 0): the true plus - minus of a point is at most constant + unit * its value here,
 /// and whole numbers lose nothing when they are shifted between trees. A row is fooled only where
@@ -41,7 +52,7 @@ struct SumError {
 struct Cut {
   struct Node {
     std::int32_t feature;  ///< kLeaf for leaves
-    std::int32_t rank;     ///< left when cell <= rank
+    std::int32_t rank;     ///< left when cell <= rank; below 0: when it is in the set ~rank
     std::int32_t left;
     std::int32_t right;
     std::int32_t value;
@@ -64,6 +75,7 @@ struct Cut {
     std::int32_t atom;  ///< the first of its atoms: n_atoms + 1 ends in `atom_cell`
     std::int32_t n_atoms;
     std::size_t id;  ///< where the interval of each leaf is kept
+    std::size_t n_words = 0;  ///< of sets of atoms, which are cells then; 0: intervals
   };
   /// A tree of the question, in the model's order: one leaf, a tree on one feature, or a factor.
   struct Part {
@@ -73,9 +85,18 @@ struct Cut {
     double plus = 0;
     double minus = 0;
   };
+  /// An interval of atoms or, where the link has sets, the number of a set.
   struct Atoms {
     std::uint16_t lo;
     std::uint16_t hi;
+
+    static Atoms of_set(std::int32_t set) {
+      const auto bits = static_cast<std::uint32_t>(set);
+      return {static_cast<std::uint16_t>(bits & 0xffff), static_cast<std::uint16_t>(bits >> 16)};
+    }
+    std::int32_t set() const {
+      return static_cast<std::int32_t>(std::uint32_t{lo} | std::uint32_t{hi} << 16);
+    }
   };
 
   bool empty = true;  ///< already the plain bound is below what is needed
@@ -88,7 +109,8 @@ struct Cut {
   /// What a point's value must be, if the model's own sum is at most `error` away from the true
   /// one.
   std::int64_t needed_for(double error) const {
-    return -static_cast<std::int64_t>(std::floor((constant + own_error + error) / unit));
+    const double units = std::floor((constant + own_error + error) / unit);
+    return -static_cast<std::int64_t>(std::clamp(units, -0x1p62, 0x1p62));
   }
 
   Question question{};
@@ -101,6 +123,12 @@ struct Cut {
   std::vector<std::int32_t> home;        ///< per feature: the cell of the row itself
   std::vector<std::int64_t> alone;       ///< value of the trees on this feature only, per cell
   std::vector<std::uint8_t> alone_ends;  ///< whether one of them tells a cell from the next
+
+  std::vector<std::size_t> n_words;     ///< per feature: of its sets of cells; 0: it has ranges
+  std::vector<std::int32_t> all;        ///< per feature with sets: all cells
+  cells::SetPool sets;                  ///< of cells
+  std::vector<std::int32_t> place_start;  ///< per feature, into place_cell
+  std::vector<std::int32_t> place_cell;   ///< the cell of every place within reach
 
   std::vector<double> plus;  ///< per node: what a leaf adds to the two outputs, unrounded
   std::vector<double> minus;
@@ -124,6 +152,37 @@ struct Cut {
   std::int32_t node_of(const Factor& t, std::size_t leaf, std::int32_t member) const {
     return leaf_node[static_cast<std::size_t>(t.node + member) +
                      leaf * static_cast<std::size_t>(t.n_trees)];
+  }
+  bool goes_left(const Node& node, std::int32_t at) const {
+    return node.rank >= 0 ? at <= node.rank : cells::has_bit(sets.at(~node.rank), at);
+  }
+  std::span<const Word> set(std::size_t f, std::int32_t number) const {
+    return {sets.at(number), n_words[f]};
+  }
+  std::span<const Word> set_of(const Link& link, std::size_t q) const {
+    return {sets.at(intervals[static_cast<std::size_t>(link.interval) + q].set()), link.n_words};
+  }
+  /// The cells of an interval of a link.
+  Cells range_of(const Link& link, std::size_t q) const {
+    const auto [lo, hi] = intervals[static_cast<std::size_t>(link.interval) + q];
+    const std::int32_t* start = atom_cell.data() + link.atom;
+    return {start[lo], start[hi + 1] - 1};
+  }
+  /// The smallest range of cells around an interval, or around what a set has `among` some.
+  Cells hull(const Link& link, std::size_t q, Cells among) const {
+    if (link.n_words == 0) return range_of(link, q);
+    const Word* words = set_of(link, q).data();
+    while (among.lo <= among.hi && !cells::has_bit(words, among.lo)) ++among.lo;
+    while (among.lo <= among.hi && !cells::has_bit(words, among.hi)) --among.hi;
+    return among;
+  }
+  /// All cells of a feature, as a box.
+  Cells whole(std::size_t f) const {
+    return n_words[f] > 0 ? Cells{all[f], 0} : Cells{0, n_cells(f) - 1};
+  }
+  /// The nearest cell of a box.
+  std::int32_t nearest_cell(std::size_t f, Cells box) const {
+    return n_words[f] > 0 ? cells::first_bit(set(f, box.lo)) : std::clamp(home[f], box.lo, box.hi);
   }
   std::size_t n_features() const { return feature.size(); }
   std::int32_t n_cells(std::size_t f) const { return cell_start[f + 1] - cell_start[f]; }
@@ -157,6 +216,8 @@ class FactorWriter {
  private:
   void add_link(Cut& cut, std::int32_t feature, std::span<const Cells> box, std::size_t position,
                 std::size_t n_scope);
+  void add_set_link(Cut& cut, std::int32_t feature, std::span<const Cells> box,
+                    std::size_t position, std::size_t n_scope);
 
   std::vector<std::int32_t> atom_at_;
   std::vector<std::uint32_t> key_;  // interval of each leaf: first and last atom
@@ -200,18 +261,35 @@ class CutBuilder {
   };
 
   std::int32_t visit(std::int32_t at, const Ensemble::Member& member, Cut& cut);
+  std::int32_t add_node(std::int32_t feature, std::int32_t rank, Cut& cut);
+  bool divide(std::int32_t at, std::size_t f, bool& left);
+  void name_places(const Ball& ball, std::size_t local, double unit, Cut& cut);
+  void add_cell(const Ball& ball, std::size_t f, std::int32_t cell, double step, double unit,
+                Cut& cut);
   void cut_trees(const Question& question, std::span<const Ensemble::Member> members, Cut& cut);
   void name_cells(const Ball& ball, double unit, Cut& cut);
   void quantise(Cut& cut);
   void tabulate(const Tree& tree, Cut& cut);
-  void add_leaves(std::int32_t at, const Cut& cut, Table& table);
+  void add_leaves(std::int32_t at, Cut& cut, Table& table);
   double cost_of_path(const Cut& cut, const Table& table) const;
   void add_alone(const Table& table, Cut& cut);
+  void add_alone_sets(const Table& table, Cut& cut);
   void index_roots(Cut& cut) const;
 
   const Ensemble& ensemble_;
-  std::vector<Cells> cells_;              // of the ball, narrowed while walking down
-  std::vector<Cells> ball_cells_;         // of the ball
+  const Ball* ball_ = nullptr;
+  std::vector<Cells> cells_;  // of the ball, narrowed while walking down
+  cells::Within within_;      // the ball
+  std::vector<Word> now_;     // per feature with places: those of the ball, narrowed likewise
+  std::vector<std::size_t> now_start_;
+  std::vector<Word> memory_;   // what to go back to
+  cells::SetPool place_sets_;  // of places that nodes of the cut send left
+  struct Used {
+    std::int32_t feature;
+    std::int32_t places;  // a set of them
+    std::int32_t set;     // of cells
+  };
+  std::vector<Used> sets_used_;
   std::vector<std::uint8_t> used_;        // per edge of the model
   std::vector<std::int32_t> local_;       // feature of the model -> of the cut
   std::vector<std::int32_t> edge_local_;  // edge of the model -> rank in the cut

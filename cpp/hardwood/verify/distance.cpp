@@ -7,11 +7,14 @@
 #include <limits>
 #include <memory>
 
+#include "hardwood/model/predict.hpp"
 #include "hardwood/parallel.hpp"
 #include "hardwood/verify/cost_search.hpp"
 
 namespace hardwood::verify {
 namespace {
+
+using cells::length_of;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSample = 64;   // radii of which the plain bound tries some
@@ -38,7 +41,7 @@ struct Workspace {
   Cut cut;
   State root;
   State state;
-  std::vector<Cells> cells;
+  cells::Within within;
 };
 
 /// All questions about one row.
@@ -65,8 +68,13 @@ class RowSearch {
     if (!wrong_already()) {
       double lower = kInfinity;
       for (const Asked& asked : asked_) {
-        lower = std::min(
-            lower, budget_.norm == Norm::kInf ? nearest(asked, lower) : cheapest(asked, lower));
+        double mine = 0;
+        if (budget_.norm != Norm::kInf) {
+          mine = cheapest(asked, lower);
+        } else {
+          mine = budget_.max_changes > 0 ? nearest_of_few(asked, lower) : nearest(asked, lower);
+        }
+        lower = std::min(lower, mine);
       }
       lower_ = std::min(lower, upper_);
       if (lower_ == upper_) ending_ = Answer::kNone;
@@ -120,10 +128,10 @@ class RowSearch {
   }
 
   double plain(const Asked& asked, double radius) {
-    ball_.cells_within(radius, work_.cells);
-    return plain_bound(ensemble_, asked.members,
+    ball_.within(radius, work_.within);
+    return plain_bound(ball_, asked.members,
                        ensemble_.plus_base(asked.question) - ensemble_.minus_base(asked.question),
-                       work_.cells);
+                       work_.within);
   }
   /// Whether already the plain bound proves that nothing within the radius fools the model.
   bool plainly_safe(const Asked& asked, double radius) {
@@ -142,9 +150,13 @@ class RowSearch {
   void keep_example() { keep(search_.found()); }
   void keep(const Point& point) {
     const double length = ball_.length(point);
-    if (length >= upper_) return;
+    if (length >= upper_ || too_many_changes(point)) return;
     upper_ = length;
     example_ = point;
+  }
+
+  bool too_many_changes(const Point& point) const {
+    return budget_.max_changes > 0 && ball_.n_changes(point) > budget_.max_changes;
   }
 
   void note(Answer answer) {
@@ -153,10 +165,7 @@ class RowSearch {
 
   Answer decide_all(const Asked& asked) {
     if (plainly_safe(asked, kInfinity)) return Answer::kNone;
-    if (budget_.norm != Norm::kInf) {
-      CostSearch search(ensemble_, ball_, target_, clock_, budget_.radius, true);
-      return search_costs(asked, search);
-    }
+    if (ball_.cost_norm() != Norm::kInf) return decide_costs(asked, kInfinity);
     if (!build(asked, kInfinity)) return Answer::kNone;
     const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
     if (answer == Answer::kFound) keep_example();
@@ -164,13 +173,23 @@ class RowSearch {
     return answer;
   }
 
+  /// The same in a norm that sums up steps, or for a number of changes, each of at most `radius`.
+  Answer decide_costs(const Asked& asked, double radius) {
+    double bar = budget_.radius < kInfinity ? budget_.radius : farthest();
+    if (ball_.cost_norm() != budget_.norm) bar = budget_.max_changes;
+    CostSearch search(ensemble_, ball_, target_, clock_, bar, true);
+    return search_costs(asked, search, radius);
+  }
+
   double nearest(const Asked& asked, double other_lower);
+  double nearest_of_few(const Asked& asked, double other_lower);
+  double farthest() const;
   double plain_radius(const Asked& asked, double& unsafe);
   bool gallop(const Asked& asked, double radius, double& proven);
   void bisect(double& proven);
   double finish(const Asked& asked, double proven);
   double cheapest(const Asked& asked, double other_lower);
-  Answer search_costs(const Asked& asked, CostSearch& search);
+  Answer search_costs(const Asked& asked, CostSearch& search, double most = kInfinity);
 
   const Ensemble& ensemble_;
   const Budget& budget_;
@@ -323,6 +342,55 @@ double RowSearch::finish(const Asked& asked, double proven) {
   return std::max(proven, 0.0);
 }
 
+/// As `nearest`, where the number of changes is limited: decide for one size of them after the
+/// other.
+double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
+  if (clock_.over()) {
+    ending_ = Answer::kTime;
+    const double hope = std::min(other_lower, upper_);
+    return hope < kInfinity && plainly_safe(asked, hope) ? hope : 0;
+  }
+  double unsafe = upper_;
+  double proven = plain_radius(asked, unsafe);
+  std::vector<double> radii;
+  for (const double step : ball_.steps()) {
+    if (step > proven && step < upper_) radii.push_back(step);
+  }
+  std::ranges::sort(radii);
+  radii.erase(std::unique(radii.begin(), radii.end()), radii.end());
+  // Start where the plain bound stops, in growing strides up to a first example; then halve.
+  std::size_t first = 0;
+  std::size_t end = radii.size();
+  auto middle = static_cast<std::size_t>(std::ranges::lower_bound(radii, unsafe) - radii.begin());
+  std::size_t stride = std::max<std::size_t>(radii.size() / kSample, 1);
+  bool found = upper_ < kInfinity;
+  while (first < end) {
+    middle = std::clamp(middle, first, end - 1);
+    const Answer answer =
+        clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle]);
+    if (answer == Answer::kFound) {
+      found = true;
+      end = static_cast<std::size_t>(std::ranges::lower_bound(radii, upper_) - radii.begin());
+    } else if (answer == Answer::kNone) {
+      proven = radii[middle];
+      first = middle + 1;
+    } else {
+      note(answer);
+      return std::max(proven, 0.0);
+    }
+    middle = found ? first + (end - first) / 2 : middle + stride;
+    stride *= 2;
+  }
+  return upper_;
+}
+
+/// No point that counts is farther than this, in a norm that sums up steps.
+double RowSearch::farthest() const {
+  cells::Length length{budget_.norm};
+  for (std::size_t f = 0; f < ball_.home().size(); ++f) length.add(ball_.largest_step(f));
+  return std::nextafter(length.total * (1 + 1e-9), kInfinity);
+}
+
 /// As `nearest`, in a norm that sums up steps.
 double RowSearch::cheapest(const Asked& asked, double other_lower) {
   if (clock_.over()) {
@@ -335,13 +403,15 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
     double unsafe = kInfinity;
     double proven = plain_radius(asked, unsafe);
     if (proven == kInfinity) return kInfinity;
-    if (!gallop(asked, unsafe, proven)) {
+    // With few changes, the nearest box may hold no example that counts.
+    if (budget_.max_changes == 0 && !gallop(asked, unsafe, proven)) {
       // No length is below that of its largest step; one changed feature is the least of all.
       if (proven == kInfinity) return kInfinity;
       return budget_.norm == Norm::kZero ? 1 : std::max(proven, 0.0);
     }
   }
-  CostSearch search(ensemble_, ball_, target_, clock_, upper_, false);
+  CostSearch search(ensemble_, ball_, target_, clock_,
+                    upper_ < kInfinity ? upper_ : farthest(), false);
   const Answer answer = search_costs(asked, search);
   if (answer == Answer::kNone) return upper_;
   const double cost = std::min(search.open_cost(), search.budget());
@@ -350,18 +420,21 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
 }
 
 /// Cut to what the budget pays for and search, again whenever the budget has fallen by much.
-Answer RowSearch::search_costs(const Asked& asked, CostSearch& search) {
+Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, double most) {
   bool first = true;
   while (true) {
     search.count_anew();
     const double budget = search.budget();
-    double radius = length_of(budget_.norm, budget, search.unit());
-    if (budget_.norm == Norm::kZero) radius = budget < 1 ? 0 : kInfinity;
+    double radius = length_of(ball_.cost_norm(), budget, search.unit());
+    if (ball_.cost_norm() == Norm::kZero) radius = budget < 1 ? 0 : most;
     // Room for the rounding of the root and of sums; dearer points are left out later.
     work_.builder.build(ball_, asked.question, asked.members,
-                        {radius * (1 + 1e-9), budget * (1 + 1e-9), search.unit()}, work_.cut);
+                        {ball_.cost_norm() == Norm::kZero ? radius : radius * (1 + 1e-9),
+                         budget * (1 + 1e-9), search.unit()},
+                        work_.cut);
     if (work_.cut.empty) return Answer::kNone;
-    if (first && upper_ < kInfinity && search.improve(work_.cut, example_)) {
+    if (first && !search.closed() && upper_ < kInfinity &&
+        search.improve(work_.cut, example_)) {
       keep(search.example());
       first = false;
       continue;
@@ -372,7 +445,7 @@ Answer RowSearch::search_costs(const Asked& asked, CostSearch& search) {
     const Answer answer = search.cheapest(work_.cut, work_.root);
     if (search.has_example()) keep(search.example());
     note(answer);
-    if (answer != Answer::kFound || budget_.radius < kInfinity) return answer;
+    if (answer != Answer::kFound || search.closed()) return answer;
   }
 }
 
@@ -411,7 +484,7 @@ void RowSearch::push(bool up) {
 template <class TargetOf, class Ask>
 Distances for_each_row(const model::Trees& trees, Matrix<const double> x, TargetOf&& target_of,
                        const Budget& budget, const Limits& limits, Watch& watch, Ask&& ask) {
-  const Ensemble ensemble(trees);
+  const Ensemble ensemble(trees, budget.reach);
   Distances result{
       std::vector<double>(x.n_rows), std::vector<double>(x.n_rows, kInfinity),
       std::vector<std::uint8_t>(x.n_rows),
@@ -458,7 +531,7 @@ Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                       [](RowSearch& row) { row.distance(); });
 }
 
-Distances any_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+Distances decide_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                           std::span<const std::int32_t> y, const Budget& budget,
                           const Limits& limits, Watch& watch) {
   const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
@@ -476,11 +549,21 @@ Distances leaving_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                       [](RowSearch& row) { row.distance(); });
 }
 
-Distances farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
-                               const Budget& budget, const Limits& limits, Watch& watch) {
+Extremes farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
+                              const Budget& budget, const Limits& limits, Watch& watch) {
   const auto target_of = [](std::size_t) { return Target{Target::kOutput, -kInfinity, kInfinity}; };
-  return for_each_row(trees, x, target_of, budget, limits, watch,
-                      [up](RowSearch& row) { row.push(up); });
+  Distances rows = for_each_row(trees, x, target_of, budget, limits, watch,
+                                [up](RowSearch& row) { row.push(up); });
+  Extremes result{std::move(rows.lower), std::move(rows.upper), std::move(rows.ending),
+                  std::move(rows.x_adv), std::move(rows.seconds)};
+  const auto predictor = model::make_predictor(trees);
+  for (std::size_t i = 0; i < x.n_rows; ++i) {
+    if (std::isfinite(result.found[i])) continue;  // its turn came
+    result.proven[i] = up ? kInfinity : -kInfinity;
+    result.found[i] = predictor->margin({x.row(i).data(), 1, x.n_cols}, 1)[0];
+    std::ranges::copy(x.row(i), result.x_adv.begin() + static_cast<std::ptrdiff_t>(i * x.n_cols));
+  }
+  return result;
 }
 
 }  // namespace hardwood::verify

@@ -6,7 +6,7 @@
 
 #include "hardwood/model/trees.hpp"
 #include "hardwood/verify/tree.hpp"
-#include "hardwood/verify/watch.hpp"
+#include "hardwood/watch.hpp"
 
 namespace hardwood::verify {
 
@@ -38,7 +38,7 @@ Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
 
 /// Whether any change within the budget fools the model: `lower` is infinity where it is proven
 /// that none does, `upper` the distance of an example, not necessarily the nearest.
-Distances any_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+Distances decide_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                           std::span<const std::int32_t> y, const Budget& budget,
                           const Limits& limits, Watch& watch);
 
@@ -48,9 +48,18 @@ Distances leaving_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               Matrix<const double> range, const Budget& budget,
                               const Limits& limits, Watch& watch);
 
-/// The largest output that the budget allows, or the least where not `up`: `upper` is the output of
-/// the example, `lower` is proven to be as far or farther.
-Distances farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
+/// How far an output can be pushed.
+struct Extremes {
+  std::vector<double> proven;        ///< no output is beyond this one
+  std::vector<double> found;         ///< the output of the example
+  std::vector<std::uint8_t> ending;  ///< an Ending
+  std::vector<double> x_adv;         ///< n_rows x n_features
+  std::vector<double> seconds;       ///< of processor time
+};
+
+/// The largest output that the budget allows, or the least where not `up`. A row whose turn never
+/// comes has infinite bounds and itself as its example.
+Extremes farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
                                const Budget& budget, const Limits& limits, Watch& watch);
 
 }  // namespace hardwood::verify

@@ -83,6 +83,14 @@ class Merger {
     const Cells* box_a = a.box.data() + leaf_a * a.scope.size();
     const Cells* box_b = b.box.data() + leaf_b * b.scope.size();
     return std::ranges::all_of(shared_, [&](const Shared& at) {
+      const auto f = static_cast<std::size_t>(a.scope[at.a]);
+      if (const std::size_t n_words = cut_.n_words[f]; n_words > 0) {
+        const Word* one = cut_.sets.at(box_a[at.a].lo);
+        const Word* other = cut_.sets.at(box_b[at.b].lo);
+        bool common = false;
+        for (std::size_t w = 0; w < n_words; ++w) common |= (one[w] & other[w]) != 0;
+        return common;
+      }
       return box_a[at.a].lo <= box_b[at.b].hi && box_b[at.b].lo <= box_a[at.a].hi;
     });
   }
@@ -124,9 +132,10 @@ void Merger::read() {
       const std::size_t first = static_cast<std::size_t>(factor.leaf);
       const std::size_t leaf = state_.alive[first + static_cast<std::size_t>(k)];
       for (const Cut::Link& link : links) {
-        const auto q = static_cast<std::size_t>(link.interval) + cut_.id[link.id + leaf];
-        const std::int32_t* start = cut_.atom_cell.data() + link.atom;
-        block.box.push_back({start[cut_.intervals[q].lo], start[cut_.intervals[q].hi + 1] - 1});
+        const std::size_t id = cut_.id[link.id + leaf];
+        const auto q = static_cast<std::size_t>(link.interval) + id;
+        block.box.push_back(link.n_words > 0 ? Cells{cut_.intervals[q].set(), 0}
+                                             : cut_.range_of(link, id));
         block.share.push_back(state_.share[q]);
       }
       block.value.push_back(cut_.value[first + leaf]);
@@ -168,7 +177,7 @@ bool Merger::affordable(const std::vector<std::int32_t>& scope, const Cells* box
   double cost = 0;
   for (std::size_t p = 0; p < scope.size(); ++p) {
     const auto f = static_cast<std::size_t>(scope[p]);
-    const std::int32_t nearest = std::clamp(cut_.home[f], box[p].lo, box[p].hi);
+    const std::int32_t nearest = cut_.nearest_cell(f, box[p]);
     cost += cut_.cost[static_cast<std::size_t>(cut_.cell_start[f] + nearest)];
   }
   return cost <= budget_;
@@ -203,12 +212,16 @@ bool Merger::multiply(std::size_t at_a, std::size_t at_b) {
       if (!meet(a, i, b, j)) continue;
       for (std::size_t p = 0; p < n_scope; ++p) {
         const auto f = static_cast<std::size_t>(product.scope[p]);
-        box[p] = {0, cut_.n_cells(f) - 1};
+        box[p] = cut_.whole(f);
         share[p] = 0;
         const auto add = [&](const Block& block, std::size_t leaf, std::size_t position) {
           if (position == block.scope.size()) return;
           const std::size_t at = leaf * block.scope.size() + position;
-          box[p] = {std::max(box[p].lo, block.box[at].lo), std::min(box[p].hi, block.box[at].hi)};
+          if (const std::size_t n_words = cut_.n_words[f]; n_words > 0) {
+            box[p].lo = cut_.sets.add_both(box[p].lo, block.box[at].lo, n_words, false);
+          } else {
+            box[p] = {std::max(box[p].lo, block.box[at].lo), std::min(box[p].hi, block.box[at].hi)};
+          }
           share[p] = std::max(share[p] + block.share[at], kShareFloor);
         };
         add(a, i, from[p].a);

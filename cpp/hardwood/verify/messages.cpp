@@ -165,9 +165,14 @@ bool Messages::gather(const Cut& cut, State& state, const Cut::Link& link, Cells
   std::int32_t* best = atom_best_.data() + first;
   for (std::size_t q = 0; q < n_intervals; ++q) {
     if (interval_[q] == kGone) continue;
-    const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
     const std::int32_t mine =
         interval_[q] - state.share[static_cast<std::size_t>(link.interval) + q];
+    if (link.n_words > 0) {
+      cells::for_each_bit(cut.set_of(link, q),
+                          [&](std::size_t atom) { best[atom] = std::max(best[atom], mine); });
+      continue;
+    }
+    const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
     for (std::size_t atom = lo; atom <= hi; ++atom) best[atom] = std::max(best[atom], mine);
   }
   const std::int32_t* start = cut.atom_cell.data() + link.atom;
@@ -272,9 +277,14 @@ bool Messages::spread(const Cut& cut, State& state, const Cut::Link& link,
   if (top == kNone) return false;
   std::int32_t* share = state.share.data() + link.interval;
   for (std::size_t q = 0; q < static_cast<std::size_t>(link.n_intervals); ++q) {
-    const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
-    const std::int64_t mine =
-        *std::max_element(atom_share_.data() + lo, atom_share_.data() + hi + 1);
+    std::int64_t mine = kNone;
+    if (link.n_words > 0) {
+      cells::for_each_bit(cut.set_of(link, q),
+                          [&](std::size_t atom) { mine = std::max(mine, atom_share_[atom]); });
+    } else {
+      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
+      mine = *std::max_element(atom_share_.data() + lo, atom_share_.data() + hi + 1);
+    }
     if (mine == kNone) {
       interval_[q] = kGone;
       continue;

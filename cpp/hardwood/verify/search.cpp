@@ -133,12 +133,18 @@ void Search::vote(const Cut& cut, const State& state) {
     }
     for (std::int32_t p = 0; p < factor.n_links; ++p) {
       const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
-      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) +
-                                          cut.id[link.id + static_cast<std::size_t>(leaf)]];
-      const std::int32_t* start = cut.atom_cell.data() + link.atom;
+      const std::size_t q = cut.id[link.id + static_cast<std::size_t>(leaf)];
       double* votes = ballot(static_cast<std::size_t>(link.feature));
-      votes[start[lo]] += loss + 1;
-      votes[start[hi + 1]] -= loss + 1;
+      if (link.n_words > 0) {
+        cells::for_each_bit(cut.set_of(link, q), [&](std::size_t cell) {
+          votes[cell] += loss + 1;
+          votes[cell + 1] -= loss + 1;
+        });
+        continue;
+      }
+      const Cells range = cut.range_of(link, q);
+      votes[range.lo] += loss + 1;
+      votes[range.hi + 1] -= loss + 1;
     }
   }
   for (std::size_t f = 0; f < n_features; ++f) {
@@ -184,6 +190,14 @@ void Search::climb(const Cut& cut, const State& state) {
 /// gain_[c]: what the trees on feature f give together if its cell were c.
 void Search::gains(const Cut& cut, std::size_t f) {
   gain_.assign(cut.alone.begin() + cut.cell_start[f], cut.alone.begin() + cut.cell_start[f + 1]);
+  if (cut.n_words[f] > 0) {
+    for (const std::int32_t root : cut.roots_of(f)) {
+      const auto all = cut.set(f, cut.all[f]);
+      words_.assign(all.begin(), all.end());
+      add_set_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f));
+    }
+    return;
+  }
   for (const std::int32_t root : cut.roots_of(f)) {
     add_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f), 0,
               cut.n_cells(f) - 1);
@@ -199,7 +213,8 @@ void Search::add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int
       return;
     }
     if (node.feature != f) {
-      at = point_[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
+      at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
+                                                                              : node.right;
     } else if (hi <= node.rank) {
       at = node.left;
     } else if (lo > node.rank) {
@@ -212,6 +227,42 @@ void Search::add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int
   }
 }
 
+/// As `add_gains`, for the set of cells on top of words_, which is taken away.
+void Search::add_set_gains(const Cut& cut, std::int32_t at, std::int32_t f) {
+  const std::size_t n_words = cut.n_words[static_cast<std::size_t>(f)];
+  const std::size_t mine = words_.size() - n_words;
+  while (true) {
+    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
+    if (node.feature == kLeaf) {
+      cells::for_each_bit(std::span<const Word>(words_).subspan(mine),
+                          [&](std::size_t cell) { gain_[cell] += node.value; });
+      words_.resize(mine);
+      return;
+    }
+    if (node.feature != f) {
+      at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
+                                                                              : node.right;
+      continue;
+    }
+    const Word* left = cut.sets.at(~node.rank);
+    bool any_left = false;
+    bool any_right = false;
+    for (std::size_t w = 0; w < n_words; ++w) {
+      any_left |= (words_[mine + w] & left[w]) != 0;
+      any_right |= (words_[mine + w] & ~left[w]) != 0;
+    }
+    if (any_left && any_right) {
+      words_.resize(words_.size() + n_words);
+      for (std::size_t w = 0; w < n_words; ++w) {
+        words_[mine + n_words + w] = words_[mine + w] & left[w];
+        words_[mine + w] &= ~left[w];
+      }
+      add_set_gains(cut, node.left, f);
+    }
+    at = any_right ? node.right : node.left;
+  }
+}
+
 std::int64_t Search::value_of(const Cut& cut) const {
   std::int64_t value = 0;
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
@@ -220,7 +271,8 @@ std::int64_t Search::value_of(const Cut& cut) const {
   for (std::int32_t at : cut.roots) {
     while (cut.nodes[static_cast<std::size_t>(at)].feature != kLeaf) {
       const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
-      at = point_[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
+      at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
+                                                                              : node.right;
     }
     value += cut.nodes[static_cast<std::size_t>(at)].value;
   }
@@ -256,7 +308,7 @@ void Search::pull_back(const Cut& cut) {
       largest = std::max(largest, step_of(f, point_[f]));
     }
     if (largest <= 0) return;
-    // Cells nearer than the largest step are an interval of each feature.
+    // Cells nearer than the largest step are an interval of each feature; home is among them.
     const auto nearer = [&](std::size_t f) {
       std::int32_t best = -1;
       for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
@@ -346,8 +398,18 @@ void Search::see_leaves(const Cut& cut, const State& state, const Cut::Part& par
       see(at);
       continue;
     }
-    if (cells.lo <= node.rank) open_.push_back(node.left);
-    if (cells.hi > node.rank) open_.push_back(node.right);
+    if (node.rank >= 0) {
+      if (cells.lo <= node.rank) open_.push_back(node.left);
+      if (cells.hi > node.rank) open_.push_back(node.right);
+      continue;
+    }
+    bool left = false;
+    bool right = false;
+    for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+      (cut.goes_left(node, c) ? left : right) = true;
+    }
+    if (left) open_.push_back(node.left);
+    if (right) open_.push_back(node.right);
   }
 }
 
@@ -359,15 +421,13 @@ bool Search::settled(const Cut& cut, State& state) {
   for (const Cut::Link& link : cut.links) {
     const auto t = static_cast<std::size_t>(link.factor);
     const std::uint16_t leaf = state.alive[static_cast<std::size_t>(cut.factors[t].leaf)];
-    const auto [lo, hi] =
-        cut.intervals[static_cast<std::size_t>(link.interval) + cut.id[link.id + leaf]];
-    const std::int32_t* start = cut.atom_cell.data() + link.atom;
     if (state.n_alive[t] > 1) {
       one_leaf_each = false;
       break;
     }
     Cells& cells = state.cells[static_cast<std::size_t>(link.feature)];
-    cells = {std::max(cells.lo, start[lo]), std::min(cells.hi, start[hi + 1] - 1)};
+    const Cells hull = cut.hull(link, cut.id[link.id + leaf], cells);
+    cells = {std::max(cells.lo, hull.lo), std::min(cells.hi, hull.hi)};
     if (cells.lo > cells.hi) {
       state.bound = kNever;
       return false;
@@ -379,6 +439,9 @@ bool Search::settled(const Cut& cut, State& state) {
   }
   if (!one_leaf_each) return false;
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    if (cut.n_words[f] > 0 && !settle_set(cut, state, f)) return false;
+  }
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
     const std::uint8_t* ends = cut.alone_ends.data() + cut.cell_start[f];
     if (std::any_of(ends + state.cells[f].lo, ends + state.cells[f].hi,
                     [](std::uint8_t end) { return end != 0; })) {
@@ -386,6 +449,35 @@ bool Search::settled(const Cut& cut, State& state) {
     }
   }
   return true;
+}
+
+/// With one leaf left of every factor: narrow a feature to the nearest cell that is in all their
+/// sets; false if there is none (state.dead()), or if trees on this feature alone tell some apart.
+bool Search::settle_set(const Cut& cut, State& state, std::size_t f) {
+  const auto all = cut.set(f, cut.all[f]);
+  words_.assign(all.begin(), all.end());
+  for (const std::int32_t i : cut.links_of(f)) {
+    const Cut::Link& link = cut.links[static_cast<std::size_t>(i)];
+    const auto t = static_cast<std::size_t>(link.factor);
+    const std::uint16_t leaf = state.alive[static_cast<std::size_t>(cut.factors[t].leaf)];
+    const auto set = cut.set_of(link, cut.id[link.id + leaf]);
+    for (std::size_t w = 0; w < set.size(); ++w) words_[w] &= set[w];
+  }
+  Cells& cells = state.cells[f];
+  Cells left{cells.hi + 1, cells.lo - 1};
+  std::int32_t n_left = 0;
+  for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+    if (!cells::has_bit(words_.data(), c)) continue;
+    left = {std::min(left.lo, c), c};
+    ++n_left;
+  }
+  cells = left;
+  if (n_left == 0) state.bound = kNever;
+  if (n_left > 1 && !cut.alone_ends[static_cast<std::size_t>(cut.cell_start[f])]) {
+    cells.hi = cells.lo;
+    n_left = 1;
+  }
+  return n_left == 1;
 }
 
 /// The costs vote like one more factor, for their best cell.
@@ -428,15 +520,11 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
     for (std::int32_t p = 0; p < factor.n_links; ++p) {
       const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
       const auto f = static_cast<std::size_t>(link.feature);
-      const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) +
-                                          cut.id[link.id + static_cast<std::size_t>(leaf)]];
-      const std::int32_t* start = cut.atom_cell.data() + link.atom;
       const Cells cells = state.cells[f];
+      const Cells hull = cut.hull(link, cut.id[link.id + static_cast<std::size_t>(leaf)], cells);
       const double weight = static_cast<double>(high - low) + 1;
-      if (start[lo] > cells.lo) ballot_[at(f) + static_cast<std::size_t>(start[lo])] += weight;
-      if (start[hi + 1] <= cells.hi) {
-        ballot_up_[at(f) + static_cast<std::size_t>(start[hi + 1])] += weight;
-      }
+      if (hull.lo > cells.lo) ballot_[at(f) + static_cast<std::size_t>(hull.lo)] += weight;
+      if (hull.hi < cells.hi) ballot_up_[at(f) + static_cast<std::size_t>(hull.hi) + 1] += weight;
     }
   }
   Branch best{0, -1};

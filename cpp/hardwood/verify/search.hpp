@@ -7,7 +7,7 @@
 
 #include "hardwood/verify/cut.hpp"
 #include "hardwood/verify/messages.hpp"
-#include "hardwood/verify/watch.hpp"
+#include "hardwood/watch.hpp"
 
 namespace hardwood::verify {
 
@@ -80,10 +80,12 @@ class Search {
   void climb(const Cut& cut, const State& state);
   void gains(const Cut& cut, std::size_t f);
   void add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int32_t lo, std::int32_t hi);
+  void add_set_gains(const Cut& cut, std::int32_t at, std::int32_t f);
   std::int64_t value_of(const Cut& cut) const;
   bool accept(const Cut& cut);
   void pull_back(const Cut& cut);
   bool settled(const Cut& cut, State& state);
+  bool settle_set(const Cut& cut, State& state, std::size_t f);
   bool rounds_away(const Cut& cut, State& state);
   void see_leaves(const Cut& cut, const State& state, const Cut::Part& part, Span& plus,
                   Span& minus);
@@ -112,6 +114,7 @@ class Search {
   std::vector<double> ballot_;
   std::vector<double> ballot_up_;
   std::vector<std::int32_t> open_;
+  std::vector<Word> words_;
 
  private:
   Answer bound_and_try(const Cut& cut, State& state, int n_sweeps);

@@ -4,26 +4,14 @@
 #include <span>
 #include <vector>
 
+#include "hardwood/cells/budget.hpp"
 #include "hardwood/model/trees.hpp"
-#include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
-#include "hardwood/verify/length.hpp"
-#include "hardwood/verify/watch.hpp"
+#include "hardwood/watch.hpp"
 
 namespace hardwood::verify {
 
-/// How a move is measured and what bounds it.
-///
-/// A step of s down in feature f counts s / down_scale[f], a step up s / up_scale[f] (scales of 1:
-/// the plain norm). Every coordinate must stay inside its `reach`, and the norm of the counted
-/// steps inside `radius`.
-struct Budget {
-  Norm norm = Norm::kInf;
-  double radius = 0;
-  std::span<const Reach> reach;
-  std::span<const double> down_scale;
-  std::span<const double> up_scale;
-};
+using cells::Budget;
 
 struct Nearest {
   std::vector<double> distance;  ///< infinity where no point within the budget changes the label

@@ -33,9 +33,9 @@ const Case examples_fool{
         const Matrix<const double> rows{x.data(), kRows, kFeatures};
         std::vector<std::int32_t> y;
         for (const double margin : predictor->margin(rows, 1)) y.push_back(margin > 0);
-        for (const auto norm : {verify::Norm::kInf, verify::Norm::kOne, verify::Norm::kTwo}) {
-          const verify::Budget budget{norm, kInfinity, reach, scale, scale};
-          verify::Watch watch;
+        for (const auto norm : {cells::Norm::kInf, cells::Norm::kOne, cells::Norm::kTwo}) {
+          const cells::Budget budget{norm, kInfinity, reach, scale, scale};
+          Watch watch;
           const auto truth =
               verify::nearest_in_ensemble(trees, rows, y, budget, {kInfinity, 1}, watch);
           const auto try_out = [&](const auto& attack) {
@@ -75,17 +75,17 @@ const Case one_change_is_the_margin{
       Random random(7);
       const std::vector<double> scale(kFeatures, 1.0);
       const std::vector<Reach> reach(kFeatures, Reach{10, 10, -10, 10});
-      const verify::Budget budget{verify::Norm::kInf, 10, reach, scale, scale};
+      const cells::Budget budget{cells::Norm::kInf, 10, reach, scale, scale};
       for (int repeat = 0; repeat < 40; ++repeat) {
         const model::Trees trees = random_trees(random, 7, 9, kFeatures, false);
-        const verify::Ensemble ensemble(trees);
+        const cells::Ensemble ensemble(trees);
         attack::OneChange changes(ensemble);
         const std::vector<double> x = random_rows(random, 1, kFeatures);
-        const verify::Ball ball(ensemble, x, budget);
+        const cells::Ball ball(ensemble, x, budget);
         std::vector<std::int32_t> point(ball.home().begin(), ball.home().end());
-        const double lead = changes.read({0, verify::Question::kConstant, true}, point);
+        const double lead = changes.read({0, cells::Question::kConstant, true}, point);
         for (std::size_t f = 0; f < kFeatures; ++f) {
-          if (point[f] == verify::kMissing) continue;
+          if (point[f] == cells::kMissing) continue;
           const std::int32_t home = point[f];
           for (std::size_t c = 0; c < changes.gain(f).size(); ++c) {
             point[f] = static_cast<std::int32_t>(c);
@@ -104,14 +104,14 @@ const Case moves_know_the_margin{
       Random random(8);
       const std::vector<double> scale(kFeatures, 1.0);
       const std::vector<Reach> reach(kFeatures, Reach{10, 10, -10, 10});
-      const verify::Question question{0, verify::Question::kConstant, true};
+      const cells::Question question{0, cells::Question::kConstant, true};
       for (int repeat = 0; repeat < 60; ++repeat) {
-        const auto norm = repeat % 2 == 0 ? verify::Norm::kOne : verify::Norm::kTwo;
-        const verify::Budget any{norm, kInfinity, reach, scale, scale};
+        const auto norm = repeat % 2 == 0 ? cells::Norm::kOne : cells::Norm::kTwo;
+        const cells::Budget any{norm, kInfinity, reach, scale, scale};
         const model::Trees trees = random_trees(random, 7, 9, kFeatures, false);
-        const verify::Ensemble ensemble(trees);
+        const cells::Ensemble ensemble(trees);
         const std::vector<double> x = random_rows(random, 1, kFeatures);
-        const verify::Ball ball(ensemble, x, any);
+        const cells::Ball ball(ensemble, x, any);
         const double budget = repeat % 3 == 0 ? kInfinity : 0.6;
         attack::NearTrees near(ensemble);
         near.build(ball, question, ensemble.members(question), 10, budget);
@@ -122,7 +122,7 @@ const Case moves_know_the_margin{
           double cost = 0;
           for (std::size_t f = 0; f < kFeatures; ++f) {
             if (point[f] != ball.home()[f])
-              cost += verify::cost_of(norm, ball.step(f, point[f]), 1);
+              cost += cells::cost_of(norm, ball.step(f, point[f]), 1);
           }
           check(std::abs(paid - cost) < 1e-9, "not the cost");
           if (cost > budget) return;  // left out

@@ -70,14 +70,14 @@ void check_bounds(bool costs) {
   std::mt19937 random(costs ? 1 : 0);
   for (int round = 0; round < 300; ++round) {
     const model::Trees trees = random_trees(random, round % 2 == 0);
-    const verify::Ensemble ensemble(trees);
+    const cells::Ensemble ensemble(trees);
     const std::vector<double> x{0.3, 0.5, 0.9};
     const std::vector<double> scale(3, 1.0);
     const std::vector<Reach> reach(3, Reach{kInfinity, kInfinity, -10, 10});
-    const verify::Budget budget{verify::Norm::kOne, kInfinity, reach, scale, scale};
-    const verify::Ball ball(ensemble, x, budget);
+    const cells::Budget budget{cells::Norm::kOne, kInfinity, reach, scale, scale};
+    const cells::Ball ball(ensemble, x, budget);
     for (const std::int32_t y : {0, 1}) {
-      const verify::Question question = ensemble.questions({y}).front();
+      const cells::Question question = ensemble.questions({y}).front();
       verify::CutBuilder builder(ensemble);
       verify::Cut cut;
       builder.build(ball, question, ensemble.members(question), {0.6}, cut);

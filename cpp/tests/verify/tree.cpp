@@ -27,10 +27,10 @@ const Case examples_fool{
         std::vector<std::int32_t> y;
         for (const double margin : predictor->margin(rows, 1)) y.push_back(margin > 0);
         for (const auto norm :
-             {verify::Norm::kInf, verify::Norm::kOne, verify::Norm::kTwo, verify::Norm::kZero}) {
-          const verify::Budget budget{norm, 10, reach, scale, scale};
-          verify::Watch watch;
-          const verify::Nearest nearest = nearest_in_tree(trees, rows, y, budget, 1, watch);
+             {cells::Norm::kInf, cells::Norm::kOne, cells::Norm::kTwo, cells::Norm::kZero}) {
+          const cells::Budget budget{norm, 10, reach, scale, scale};
+          Watch watch;
+          const verify::Nearest nearest = verify::nearest_in_tree(trees, rows, y, budget, 1, watch);
           const auto fooled = predictor->margin({nearest.x_adv.data(), kRows, kFeatures}, 1);
           for (std::size_t i = 0; i < kRows; ++i) {
             check(nearest.distance[i] > 0, "a right row is at a distance");
@@ -41,12 +41,12 @@ const Case examples_fool{
               const double step = std::abs(nearest.x_adv[i * kFeatures + f] - rows(i, f));
               if (step > largest) largest = step;
             }
-            if (norm == verify::Norm::kInf) {
+            if (norm == cells::Norm::kInf) {
               check(std::abs(largest - nearest.distance[i]) <= 1e-15, "not its distance");
             }
           }
           for (const int n_threads : {2, 7}) {
-            check(nearest_in_tree(trees, rows, y, budget, n_threads, watch).distance ==
+            check(verify::nearest_in_tree(trees, rows, y, budget, n_threads, watch).distance ==
                       nearest.distance,
                   "distances depend on threads");
           }

@@ -13,9 +13,9 @@ from hardwood.errors import UnsupportedModelError
 from hardwood.model.load import open_model
 from hardwood.model.trees import Trees
 from hardwood.threat import Norm, Reach
+from hardwood.verify.budget import budget, core_norm
 from hardwood.verify.effort import Effort, watched
 from hardwood.verify.problem import Problem
-from hardwood.verify.tree import NORM_NAMES
 
 BoolArray = npt.NDArray[np.bool_]
 Labels = npt.NDArray[Any]
@@ -75,10 +75,7 @@ class Target:
                 problem.trees._core,
                 problem.X,
                 problem.y,
-                norm=getattr(_core.Norm, NORM_NAMES[self.norm]),
-                reach=self.reach.limits,
-                down_scale=self.reach.down_scale,
-                up_scale=self.reach.up_scale,
+                budget(self.reach, self.norm),
                 n_threads=self.n_threads,
                 watch=watch,
             )
@@ -91,7 +88,7 @@ class Target:
             _core.lengths(
                 self.X,
                 np.ascontiguousarray(X_adv),
-                norm=getattr(_core.Norm, NORM_NAMES[self.norm]),
+                norm=core_norm(self.norm),
                 down_scale=self.reach.down_scale,
                 up_scale=self.reach.up_scale,
             )

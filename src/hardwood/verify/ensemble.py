@@ -1,6 +1,7 @@
 """Exact answers about any number of trees, asked of the core's search."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from hardwood import _core
 from hardwood._check import FloatArray
 from hardwood.errors import HardwoodError
 from hardwood.threat import Norm, Reach
+from hardwood.verify.budget import budget, check_whole
 from hardwood.verify.effort import REASON, Effort, Found, Tell, watched
 from hardwood.verify.problem import Outputs, Problem
-from hardwood.verify.tree import NORM_NAMES
+from hardwood.verify.result import StatusArray
 
 _REPLAY_FAILED = (
     "An example does not give the output that was found for it when replayed; this is a bug in "
@@ -28,7 +30,7 @@ def nearest(
 
 def decide(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
     """Whether any change within reach fools the model: lower is infinity where none does."""
-    return _ask(_core.any_in_ensemble, problem, norm, reach, effort)
+    return _ask(_core.decide_in_ensemble, problem, norm, reach, effort)
 
 
 def leaving(
@@ -36,7 +38,7 @@ def leaving(
 ) -> Found:
     """Bounds on the smallest change that brings the output below low or above high."""
     ranges = np.column_stack([low, high]).astype(np.float64, order="C")
-    found = _search(_core.leaving_in_ensemble, outputs, ranges, norm, reach, effort)
+    found = _found(_search(_core.leaving_in_ensemble, outputs, ranges, norm, reach, effort))
     there = np.isfinite(found.upper)
     if there.any():
         output = outputs.output(found.X_adv[there])
@@ -45,19 +47,26 @@ def leaving(
     return found
 
 
+@dataclass(frozen=True)
+class Extreme:
+    """How far outputs can be pushed to one side, row by row."""
+
+    proven: FloatArray
+    found: FloatArray
+    reason: StatusArray
+    X_adv: FloatArray
+
+
 def farthest(
     outputs: Outputs, up: bool, norm: Norm, reach: Reach, effort: Effort, seconds: float = np.inf
-) -> Found:
-    """The largest output within reach, or the least: ``upper`` is found, ``lower`` proven."""
-    found = _search(_core.farthest_in_ensemble, outputs, up, norm, reach, effort, seconds=seconds)
-    never = np.isinf(found.upper)  # their turn did not come: all that is known is the row itself
-    if never.any():
-        found.X_adv[never] = outputs.X[never]
-        found.upper[never] = outputs.output(outputs.X[never])
-        found.lower[never] = np.inf if up else -np.inf
-    if not np.array_equal(outputs.output(found.X_adv), found.upper):
+) -> Extreme:
+    """The largest output within reach, or the least."""
+    proven, found, reason, X_adv, _ = _search(
+        _core.farthest_in_ensemble, outputs, up, norm, reach, effort, seconds=seconds
+    )
+    if not np.array_equal(outputs.output(X_adv), found):
         raise HardwoodError(_REPLAY_FAILED)
-    return found
+    return Extreme(proven, found, reason, X_adv)
 
 
 def _ask(
@@ -71,11 +80,18 @@ def _ask(
     """Ask about labels, and replay every example."""
 
     def part(one: Problem, tell: Tell) -> Found:
-        found = _search(function, one, one.y, norm, reach, effort, tell, seconds)
+        found = _found(_search(function, one, one.y, norm, reach, effort, tell, seconds))
         one.replay(found.X_adv, np.isfinite(found.upper))
         return found
 
-    return effort.ask(problem, part)
+    return effort.ask(problem, part, by_category=False)
+
+
+def _found(
+    answer: tuple[FloatArray, FloatArray, StatusArray, FloatArray, FloatArray],
+) -> Found:
+    lower, upper, reason, X_adv, seconds = answer
+    return Found(lower=lower, upper=upper, reason=reason, X_adv=X_adv, seconds=seconds)
 
 
 def _search(
@@ -87,20 +103,21 @@ def _search(
     effort: Effort,
     tell: Tell | None = None,
     seconds: float = np.inf,
-) -> Found:
-    """Let the core search; `about` is what it is asked of each row."""
-    reach.only_numbers("The search")
+) -> tuple[FloatArray, FloatArray, StatusArray, FloatArray, FloatArray]:
+    """Let the core search; `about` is what it is asked of each row.
+
+    What it proves and finds, why a row is open, examples, and the seconds of each row.
+    """
+
+    check_whole(problem.X, reach, problem.trees.feature_names)
+    limits = budget(reach, norm)
 
     def search(watch: _core.Watch) -> Any:
         return function(
             problem.trees._core,
             problem.X,
             about,
-            norm=getattr(_core.Norm, NORM_NAMES[norm]),
-            radius=reach.radius,
-            reach=reach.limits,
-            down_scale=reach.down_scale,
-            up_scale=reach.up_scale,
+            limits,
             row_seconds=np.inf if effort.time_limit is None else float(effort.time_limit),
             n_threads=problem.n_threads,
             watch=watch,
@@ -108,6 +125,6 @@ def _search(
 
     tell = tell or effort.tell(len(problem.X))
     answer = watched(search, effort, tell, seconds)
-    lower, upper, ending, X_adv, spent = map(np.asarray, answer)
+    proven, found, ending, X_adv, spent = map(np.asarray, answer)
     reason = np.array([REASON[_core.Ending(int(e))] for e in ending], dtype="<U50")
-    return Found(lower, upper, reason, X_adv, spent)
+    return proven, found, reason, X_adv, spent

@@ -150,14 +150,14 @@ def output_range(
     half = effort.left() / 2
     least = ensemble.farthest(outputs, False, threat.norm, reach, effort, half)
     most = ensemble.farthest(outputs, True, threat.norm, reach, effort)
-    exact = (least.lower == least.upper) & (most.lower == most.upper)
+    exact = (least.proven == least.found) & (most.proven == most.found)
     status = np.where(exact, "exact", "unknown")
     warn_undecided(status, effort)
     return OutputRange(
-        lower=outputs.seen(least.lower),
-        lowest=outputs.seen(least.upper),
-        highest=outputs.seen(most.upper),
-        upper=outputs.seen(most.lower),
+        lower=outputs.seen(least.proven),
+        lowest=outputs.seen(least.found),
+        highest=outputs.seen(most.found),
+        upper=outputs.seen(most.proven),
         status=status,
         reason=np.where(least.reason == "", most.reason, least.reason),
         X_lowest=given.back(least.X_adv),

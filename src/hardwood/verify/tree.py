@@ -6,10 +6,9 @@ import numpy as np
 
 from hardwood import _core
 from hardwood.threat import Norm, Reach
+from hardwood.verify.budget import budget
 from hardwood.verify.effort import Effort, Found, Tell, watched
 from hardwood.verify.problem import Problem
-
-NORM_NAMES = {"inf": "inf", 1: "one", 2: "two", 0: "zero"}  # as the core calls them
 
 
 def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found:
@@ -22,7 +21,7 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     def part(one: Problem, tell: Tell) -> Found:
         return _nearest(one, norm, reach, effort, tell)
 
-    return effort.ask(problem, part)
+    return effort.ask(problem, part, by_category=False)
 
 
 def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
@@ -31,11 +30,7 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: T
             problem.trees._core,
             problem.X,
             problem.y,
-            norm=getattr(_core.Norm, NORM_NAMES[norm]),
-            radius=reach.radius,
-            reach=reach.limits,
-            down_scale=reach.down_scale,
-            up_scale=reach.up_scale,
+            budget(reach, norm),
             n_threads=problem.n_threads,
             watch=watch,
         )

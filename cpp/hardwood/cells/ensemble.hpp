@@ -5,10 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "hardwood/cells/bits.hpp"
+#include "hardwood/cells/question.hpp"
 #include "hardwood/model/trees.hpp"
-#include "hardwood/verify/tree.hpp"
+#include "hardwood/threat.hpp"
 
-namespace hardwood::verify {
+namespace hardwood::cells {
 
 inline constexpr std::int32_t kMissing = -1;  ///< the cell of a missing value
 
@@ -18,33 +20,20 @@ struct Cells {
   std::int32_t hi;
 };
 
-/// What a row must keep: its label or, where that is kOutput, its only output within a range.
-struct Target {
-  static constexpr std::int32_t kOutput = -1;
-  std::int32_t label;
-  double low = 0;
-  double high = 0;
-};
-
-/// How a row can be fooled: output `plus` beats output `minus` (kConstant stands for a number).
-/// Where `strict`, a tie does not fool: of equal outputs the first wins.
-struct Question {
-  static constexpr std::int32_t kConstant = -1;
-  std::int32_t plus;
-  std::int32_t minus;
-  bool strict;
-  double constant = 0;
-};
-
 /// A model laid out for exact questions.
 ///
 /// The thresholds of a feature cut the doubles into cells: cell c lies between edge c - 1 and edge
 /// c. A node compares the cell of a row with its own rank, so nothing is rounded from here on.
+///
+/// The cells of a feature of whole numbers all hold one: x < t is x < ceil(t) for them. Where some
+/// split takes a feature for categories, its cells are the classes of values that no split tells
+/// apart; they have no order, and a node has a set of cells that go left.
 class Ensemble {
  public:
   struct Node {
     std::int32_t feature;  ///< kLeaf for leaves
-    std::int32_t rank;     ///< a row goes left when its cell <= rank; a leaf: the row of its values
+    std::int32_t rank;     ///< a row goes left when its cell <= rank; below 0: ~rank is a split of
+                           ///< categories; a leaf: the row of its values
     std::int32_t left;
     std::int32_t right;
   };
@@ -56,7 +45,8 @@ class Ensemble {
     std::int32_t minus;  ///< column of the values, or -1
   };
 
-  explicit Ensemble(const model::Trees& trees);
+  /// `reach` says which features are whole; where it is empty, none is.
+  explicit Ensemble(const model::Trees& trees, std::span<const Reach> reach = {});
 
   std::size_t n_features() const { return edge_start_.size() - 1; }
   std::size_t n_outputs() const { return base_.size(); }
@@ -73,7 +63,31 @@ class Ensemble {
   std::span<const double> edges(std::size_t feature) const {
     return {edges_.data() + edge_start_[feature], edge_start_[feature + 1] - edge_start_[feature]};
   }
+  /// Of a feature of numbers.
   Interval interval(std::size_t feature, std::int32_t cell) const;
+
+  bool has_categories(std::size_t feature) const { return classes_[feature].n_cells > 0; }
+  /// The cell of a value that is not missing.
+  std::int32_t cell_of(std::size_t feature, double x) const;
+  std::size_t n_cells(std::size_t feature) const {
+    return has_categories(feature) ? classes_[feature].n_cells : edges(feature).size() + 1;
+  }
+  /// The code that a value stands for, as the model rounds it.
+  std::int32_t category_of(double x) const {
+    return model::category_of(x_float32_ ? static_cast<float>(x) : x);
+  }
+  /// Splits of a feature of categories are numbered one after the other.
+  std::int32_t first_split(std::size_t feature) const { return classes_[feature].first_split; }
+  std::int32_t end_split(std::size_t feature) const { return classes_[feature].end_split; }
+  bool splits_left(std::int32_t split, std::int32_t cell) const {
+    return has_bit(left_.data() + split_start_[static_cast<std::size_t>(split)], cell);
+  }
+  /// Where a node sends a row with this cell of its feature.
+  bool goes_left(std::int32_t at, std::int32_t cell) const {
+    if (cell == kMissing) return missing_left(at);
+    const std::int32_t rank = node(at).rank;
+    return rank >= 0 ? cell <= rank : splits_left(~rank, cell);
+  }
 
   /// All the ways in which a row is fooled.
   std::vector<Question> questions(const Target& target) const;
@@ -123,6 +137,16 @@ class Ensemble {
   void margin(std::span<const std::int32_t> cells, std::span<double> out) const;
 
  private:
+  /// Of a feature of categories: its edges cut the doubles into pieces, each of one class.
+  struct Classes {
+    std::size_t n_cells = 0;  ///< 0: a feature of numbers
+    std::vector<std::int32_t> cell;  ///< per piece
+    std::int32_t first_split = 0;
+    std::int32_t end_split = 0;
+  };
+
+  void lay_out_categories(const model::Trees& trees, std::size_t feature,
+                          std::span<const std::size_t> nodes, std::vector<double>& edges);
   void find_grain();
   /// The largest multiple of the grain that is not above a number; margins cannot tell the two
   /// apart. Numbers too large for that stay as they are.
@@ -143,55 +167,15 @@ class Ensemble {
   std::vector<std::int32_t> output_;  // first output of each tree
   std::vector<double> edges_;
   std::vector<std::size_t> edge_start_;
+  std::vector<Classes> classes_;          // per feature
+  std::vector<std::size_t> split_start_;  // into left_
+  std::vector<Word> left_;                // per split of categories: the cells that go left
   std::size_t n_values_;
+  bool x_float32_;
   bool sum_float32_;
   model::Decision decision_;
   double largest_sum_ = 0;  // of absolute values
   double grain_ = 0;
 };
 
-/// One row, seen from the thresholds around it.
-class Ball {
- public:
-  Ball(const Ensemble& ensemble, std::span<const double> x, const Budget& budget);
-
-  const Ensemble& ensemble() const { return ensemble_; }
-  std::span<const double> x() const { return x_; }
-  Norm norm() const { return budget_.norm; }
-  double limit() const { return budget_.radius; }
-  /// The cells of the row itself.
-  std::span<const std::int32_t> home() const { return home_; }
-
-  /// The counted step into a cell: 0 at home, infinity where the threat does not get.
-  double step(std::size_t feature, std::int32_t cell) const {
-    if (cell == home_[feature]) return 0;
-    const auto edge = static_cast<std::size_t>(cell < home_[feature] ? cell : cell - 1);
-    return step_[ensemble_.edge_start(feature) + edge];
-  }
-  /// Steps over every edge of every feature, for those who need radii to try.
-  std::span<const double> steps() const { return step_; }
-
-  /// The cells of every feature that a single step of at most `radius` reaches.
-  void cells_within(double radius, std::vector<Cells>& out) const;
-  /// The largest step below `radius`, -1 if there is none.
-  double step_below(double radius) const;
-  /// How far the row is from a point, given as a cell of every feature.
-  double length(std::span<const std::int32_t> cells) const;
-  /// The point of a cell that is nearest to the row.
-  double nearest(std::size_t feature, std::int32_t cell) const;
-
- private:
-  const Ensemble& ensemble_;
-  const Budget& budget_;
-  std::span<const double> x_;
-  std::vector<std::int32_t> home_;
-  std::vector<double> step_;
-};
-
-/// The plain bound: every tree gives the best leaf it can reach, on its own. `cells` are the cells
-/// of the ball. Never below the largest value of plus - minus in the ball, but for the rounding of
-/// the sum.
-double plain_bound(const Ensemble& ensemble, std::span<const Ensemble::Member> members, double base,
-                   std::span<const Cells> cells);
-
-}  // namespace hardwood::verify
+}  // namespace hardwood::cells

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace hardwood::verify {
+namespace hardwood {
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -29,4 +29,4 @@ struct Watch {
   }
 };
 
-}  // namespace hardwood::verify
+}  // namespace hardwood

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace hardwood::verify {
+namespace hardwood::cells {
 
 enum class Norm : std::uint8_t { kInf, kOne, kTwo, kZero };
 
@@ -61,4 +61,4 @@ struct Length {
   }
 };
 
-}  // namespace hardwood::verify
+}  // namespace hardwood::cells
