@@ -18,10 +18,17 @@ void bind_cells(nb::module_& module) {
              const Array1<std::int64_t>& code_start, const Array1<std::int64_t>& target_start,
              const Array1<std::int32_t>& target, const Array1<std::uint8_t>& blank, double unit,
              int max_changes) {
-            new (self) OwnedBudget{reaches(reach),     vector(down_scale),   vector(up_scale),
-                                   vector(code_start), vector(target_start), vector(target),
-                                   vector(blank),      norm,                 radius,
-                                   unit,               max_changes};
+            new (self) OwnedBudget{reaches(reach),
+                                   vector(down_scale),
+                                   vector(up_scale),
+                                   vector(code_start),
+                                   vector(target_start),
+                                   vector(target),
+                                   vector(blank),
+                                   norm,
+                                   radius,
+                                   unit,
+                                   max_changes};
           },
           nb::arg("norm"), nb::arg("radius"), nb::arg("reach").noconvert(),
           nb::arg("down_scale").noconvert(), nb::arg("up_scale").noconvert(),

@@ -16,7 +16,9 @@ CORE = ROOT / "cpp" / "hardwood"
 
 # Rooms that speak to the core, and what each C++ room may include beside itself.
 SPEAK_TO_THE_CORE = {"threat", "bins", "grow", "ensemble", "model", "attack", "verify"}
-FOUNDATION = set("types threat box interrupt parallel ambiguity buffer simd sort part".split())
+FOUNDATION = set(
+    "types threat box interrupt parallel ambiguity buffer simd sort part watch".split()
+)
 INCLUDES = {
     "types": set(),
     "interrupt": set(),
@@ -32,8 +34,10 @@ INCLUDES = {
     "model": FOUNDATION,
     "grow": FOUNDATION | {"bins", "model"},
     "ensemble": FOUNDATION | {"bins", "model", "grow"},
-    "verify": FOUNDATION | {"model"},
-    "attack": FOUNDATION | {"model", "verify"},
+    "watch": set(),
+    "cells": FOUNDATION | {"model"},
+    "verify": FOUNDATION | {"model", "cells"},
+    "attack": FOUNDATION | {"model", "cells", "verify"},
 }
 
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "hardwood/types.hpp"
 #include "hardwood/cells/budget.hpp"
+#include "hardwood/types.hpp"
 
 namespace hardwood::attack {
 

@@ -145,7 +145,7 @@ class Moves {
   double value_ = 0;
   double cost_ = 0;
   std::vector<Reading> readings_;      // per tree
-  std::vector<cells::Cells> stays_;   // per feature: its places on the way down
+  std::vector<cells::Cells> stays_;    // per feature: its places on the way down
   std::vector<std::size_t> asked_by_;  // per tree: the last question of gain_of that read it
   std::size_t n_asked_ = 0;
   std::vector<std::int32_t> from_;  // places of the sides of a leaf

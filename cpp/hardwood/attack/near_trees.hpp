@@ -83,8 +83,7 @@ class NearTrees {
   std::int32_t visit(std::int32_t at, const cells::Ensemble::Member& member, std::int32_t parent,
                      double step, double cost);
   void see(std::int32_t at, const cells::Ensemble::Member& member, double step);
-  double value_of(const cells::Ensemble::Node& leaf,
-                  const cells::Ensemble::Member& member) const {
+  double value_of(const cells::Ensemble::Node& leaf, const cells::Ensemble::Member& member) const {
     double value = 0;
     if (member.plus >= 0) value += ensemble_.value(leaf.rank, member.plus);
     if (member.minus >= 0) value -= ensemble_.value(leaf.rank, member.minus);
@@ -99,8 +98,8 @@ class NearTrees {
   double budget_ = 0;
   double unit_ = 1;
   std::vector<Node> nodes_;
-  cells::Within within_;                            // the ball
-  std::vector<cells::Cells> cells_;                 // of the ball, narrowed while walking down
+  cells::Within within_;                             // the ball
+  std::vector<cells::Cells> cells_;                  // of the ball, narrowed while walking down
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature
   std::vector<Event> events_;
 };

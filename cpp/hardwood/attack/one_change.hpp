@@ -45,7 +45,7 @@ class OneChange {
   std::vector<std::size_t> start_;  // per feature, into gain_: its cells and one more
   std::vector<double> gain_;
   std::vector<cells::Cells> path_;  // per feature: the cells that stay on the path of the point
-  std::vector<Narrowed> narrowed_;   // what path_ was before, to put it back
+  std::vector<Narrowed> narrowed_;  // what path_ was before, to put it back
   std::vector<double> margin_;
 };
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "hardwood/cells/budget.hpp"
 #include "hardwood/model/trees.hpp"
 #include "hardwood/types.hpp"
-#include "hardwood/cells/budget.hpp"
 #include "hardwood/watch.hpp"
 
 namespace hardwood::attack {

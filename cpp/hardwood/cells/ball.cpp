@@ -139,7 +139,8 @@ void Ball::within(double radius, Within& out) const {
   out.n_places.assign(x_.size(), 0);
   for (std::size_t f = 0; f < x_.size(); ++f) {
     if (home_[f] == kMissing || has_places(f)) {
-      out.cells[f] = {std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()};
+      out.cells[f] = {std::numeric_limits<std::int32_t>::max(),
+                      std::numeric_limits<std::int32_t>::min()};
       if (home_[f] == kMissing) continue;
       const std::span<const Place> mine = places(f);
       out.n_places[f] = static_cast<std::int32_t>(

@@ -80,7 +80,7 @@ class Ball {
 
  private:
   struct Set {
-    std::int32_t n = 0;      ///< number of places; 0: none, the feature has a range
+    std::int32_t n = 0;       ///< number of places; 0: none, the feature has a range
     std::int32_t blank = -1;  ///< the place of the blank
     std::size_t place = 0;
     std::size_t first = 0;  ///< in first_left_ and first_right_: one a split, or one an edge

@@ -139,7 +139,7 @@ class Ensemble {
  private:
   /// Of a feature of categories: its edges cut the doubles into pieces, each of one class.
   struct Classes {
-    std::size_t n_cells = 0;  ///< 0: a feature of numbers
+    std::size_t n_cells = 0;         ///< 0: a feature of numbers
     std::vector<std::int32_t> cell;  ///< per piece
     std::int32_t first_split = 0;
     std::int32_t end_split = 0;

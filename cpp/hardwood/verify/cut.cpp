@@ -94,8 +94,8 @@ std::int32_t CutBuilder::visit(std::int32_t at, const Ensemble::Member& member, 
     if (!left && !right && within_.n_places[f] > 0 && divide(at, f, go_left)) {
       const std::size_t n_words = words_for(ball_->places(f).size());
       const std::size_t mine = memory_.size() - 2 * n_words;  // those that go left, and all before
-      const std::int32_t me = add_node(
-          node.feature, ~place_sets_.add(std::span(memory_).subspan(mine, n_words)), cut);
+      const std::int32_t me =
+          add_node(node.feature, ~place_sets_.add(std::span(memory_).subspan(mine, n_words)), cut);
       const auto keep = [&](bool left_ones) {
         for (std::size_t w = 0; w < n_words; ++w) {
           const Word goes_left = memory_[mine + w];

@@ -74,7 +74,7 @@ struct Cut {
     std::int32_t n_intervals;
     std::int32_t atom;  ///< the first of its atoms: n_atoms + 1 ends in `atom_cell`
     std::int32_t n_atoms;
-    std::size_t id;  ///< where the interval of each leaf is kept
+    std::size_t id;           ///< where the interval of each leaf is kept
     std::size_t n_words = 0;  ///< of sets of atoms, which are cells then; 0: intervals
   };
   /// A tree of the question, in the model's order: one leaf, a tree on one feature, or a factor.
@@ -124,9 +124,9 @@ struct Cut {
   std::vector<std::int64_t> alone;       ///< value of the trees on this feature only, per cell
   std::vector<std::uint8_t> alone_ends;  ///< whether one of them tells a cell from the next
 
-  std::vector<std::size_t> n_words;     ///< per feature: of its sets of cells; 0: it has ranges
-  std::vector<std::int32_t> all;        ///< per feature with sets: all cells
-  cells::SetPool sets;                  ///< of cells
+  std::vector<std::size_t> n_words;       ///< per feature: of its sets of cells; 0: it has ranges
+  std::vector<std::int32_t> all;          ///< per feature with sets: all cells
+  cells::SetPool sets;                    ///< of cells
   std::vector<std::int32_t> place_start;  ///< per feature, into place_cell
   std::vector<std::int32_t> place_cell;   ///< the cell of every place within reach
 

@@ -366,8 +366,7 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
   bool found = upper_ < kInfinity;
   while (first < end) {
     middle = std::clamp(middle, first, end - 1);
-    const Answer answer =
-        clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle]);
+    const Answer answer = clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle]);
     if (answer == Answer::kFound) {
       found = true;
       end = static_cast<std::size_t>(std::ranges::lower_bound(radii, upper_) - radii.begin());
@@ -410,8 +409,8 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
       return budget_.norm == Norm::kZero ? 1 : std::max(proven, 0.0);
     }
   }
-  CostSearch search(ensemble_, ball_, target_, clock_,
-                    upper_ < kInfinity ? upper_ : farthest(), false);
+  CostSearch search(ensemble_, ball_, target_, clock_, upper_ < kInfinity ? upper_ : farthest(),
+                    false);
   const Answer answer = search_costs(asked, search);
   if (answer == Answer::kNone) return upper_;
   const double cost = std::min(search.open_cost(), search.budget());
@@ -433,8 +432,7 @@ Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, double mo
                          budget * (1 + 1e-9), search.unit()},
                         work_.cut);
     if (work_.cut.empty) return Answer::kNone;
-    if (first && !search.closed() && upper_ < kInfinity &&
-        search.improve(work_.cut, example_)) {
+    if (first && !search.closed() && upper_ < kInfinity && search.improve(work_.cut, example_)) {
       keep(search.example());
       first = false;
       continue;
@@ -532,8 +530,8 @@ Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
 }
 
 Distances decide_in_ensemble(const model::Trees& trees, Matrix<const double> x,
-                          std::span<const std::int32_t> y, const Budget& budget,
-                          const Limits& limits, Watch& watch) {
+                             std::span<const std::int32_t> y, const Budget& budget,
+                             const Limits& limits, Watch& watch) {
   const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
   return for_each_row(trees, x, target_of, budget, limits, watch,
                       [](RowSearch& row) { row.decision(); });

@@ -39,8 +39,8 @@ Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
 /// Whether any change within the budget fools the model: `lower` is infinity where it is proven
 /// that none does, `upper` the distance of an example, not necessarily the nearest.
 Distances decide_in_ensemble(const model::Trees& trees, Matrix<const double> x,
-                          std::span<const std::int32_t> y, const Budget& budget,
-                          const Limits& limits, Watch& watch);
+                             std::span<const std::int32_t> y, const Budget& budget,
+                             const Limits& limits, Watch& watch);
 
 /// The smallest change of every row that brings the only output out of the row's range: below its
 /// first number or above its second.
@@ -60,6 +60,6 @@ struct Extremes {
 /// The largest output that the budget allows, or the least where not `up`. A row whose turn never
 /// comes has infinite bounds and itself as its example.
 Extremes farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
-                               const Budget& budget, const Limits& limits, Watch& watch);
+                              const Budget& budget, const Limits& limits, Watch& watch);
 
 }  // namespace hardwood::verify

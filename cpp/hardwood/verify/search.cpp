@@ -214,7 +214,7 @@ void Search::add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int
     }
     if (node.feature != f) {
       at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
-                                                                              : node.right;
+                                                                               : node.right;
     } else if (hi <= node.rank) {
       at = node.left;
     } else if (lo > node.rank) {
@@ -241,7 +241,7 @@ void Search::add_set_gains(const Cut& cut, std::int32_t at, std::int32_t f) {
     }
     if (node.feature != f) {
       at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
-                                                                              : node.right;
+                                                                               : node.right;
       continue;
     }
     const Word* left = cut.sets.at(~node.rank);
@@ -272,7 +272,7 @@ std::int64_t Search::value_of(const Cut& cut) const {
     while (cut.nodes[static_cast<std::size_t>(at)].feature != kLeaf) {
       const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
       at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
-                                                                              : node.right;
+                                                                               : node.right;
     }
     value += cut.nodes[static_cast<std::size_t>(at)].value;
   }

@@ -121,8 +121,7 @@ const Case moves_know_the_margin{
         const auto compare = [&](double value, double paid) {
           double cost = 0;
           for (std::size_t f = 0; f < kFeatures; ++f) {
-            if (point[f] != ball.home()[f])
-              cost += cells::cost_of(norm, ball.step(f, point[f]), 1);
+            if (point[f] != ball.home()[f]) cost += cells::cost_of(norm, ball.step(f, point[f]), 1);
           }
           check(std::abs(paid - cost) < 1e-9, "not the cost");
           if (cost > budget) return;  // left out

@@ -136,7 +136,8 @@ std::vector<Move> moves_of(const Problem& problem, std::size_t f) {
       const std::size_t code = first + static_cast<std::size_t>(std::min(x, double{kCodes}));
       for (auto i = static_cast<std::size_t>(problem.target_start[code]);
            i < static_cast<std::size_t>(problem.target_start[code + 1]); ++i) {
-        if (problem.target[i] != x) moves.push_back({double(problem.target[i]), problem.budget.unit});
+        if (problem.target[i] != x)
+          moves.push_back({double(problem.target[i]), problem.budget.unit});
       }
     }
   } else if (problem.kind[f] == Kind::kWhole) {
@@ -273,8 +274,7 @@ void check_all(bool many) {
   }
 }
 
-const Case single{"verify: all variables of one tree, against all moves",
-                  [] { check_all(false); }};
+const Case single{"verify: all variables of one tree, against all moves", [] { check_all(false); }};
 const Case several{"verify: all variables of several trees, against all moves",
                    [] { check_all(true); }};
 

@@ -108,7 +108,6 @@ def _search(
 
     What it proves and finds, why a row is open, examples, and the seconds of each row.
     """
-
     check_whole(problem.X, reach, problem.trees.feature_names)
     limits = budget(reach, norm)
 
