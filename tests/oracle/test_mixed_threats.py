@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import hardwood as hw
-from oracle.changes import Column, Plan
 from oracle.mixed import GROUP, mixed
 
 SEEDS = range(24)
@@ -24,11 +23,12 @@ def check_points(case, result):
             assert not np.isnan(z[f]) or np.isnan(x[f]) or column.blank
 
 
+@pytest.mark.parametrize("method", ["search", "milp"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_mixed_integer_program_is_the_truth(seed):
+def test_the_smallest_change_is_the_truth(seed, method):
     case = mixed(seed)
     result = hw.minimal_distance(
-        case.trees, case.X, case.y, norm=case.plan.norm, threat=case.plan.threat(), method="milp"
+        case.trees, case.X, case.y, norm=case.plan.norm, threat=case.plan.threat(), method=method
     )
     for i, x in enumerate(case.X):
         truth = case.plan.nearest(case.trees, x, lambda label, y=case.y[i]: label != y)
@@ -42,9 +42,6 @@ def test_the_mixed_integer_program_is_the_truth(seed):
 def test_the_smallest_change_to_a_wanted_label(seed, method):
     case = mixed(seed, n_rows=2)
     plan = case.plan
-    if method == "search":  # numbers alone
-        one = Column(1.0, 1.0)
-        plan = Plan([one, one, Column(), one, *[one] * 3], norm=plan.norm)
     target = int(seed % case.trees.n_classes)
     result = hw.minimal_distance(
         case.trees, case.X, norm=plan.norm, target=target, threat=plan.threat(), method=method

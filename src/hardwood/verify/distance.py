@@ -208,8 +208,7 @@ def _distance_to_change(
             f"{value.shape}."
         )
     low, high = value - change, value + change
-    reach = threat.reach(trees.n_features, trees.feature_names)
-    reach = reach.measured().only_numbers("change").without_radius(norm)
+    reach = outputs.reach(threat).without_radius(norm)
     found = ensemble.leaving(outputs, *outputs.margins_between(low, high), norm, reach, effort)
     found = in_multiples(found, reach)
     off = (output < low) | (output > high)

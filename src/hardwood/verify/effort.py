@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
@@ -117,45 +116,24 @@ class Effort:
         """The reason of rows whose turn does not come."""
         return REASON[_core.Ending.stopped if self.interrupted else _core.Ending.time]
 
-    def tell(self, n_rows: int, n_done: int = 0, n_open: int = 0) -> Tell:
-        """How to tell of the progress of some rows, after others."""
+    def tell(self, n_rows: int) -> Tell:
+        """How to tell of the progress of some rows."""
 
         def told(done: int, undecided: int) -> None:
             if callable(self.progress):
-                self.progress(n_done + done, n_open + undecided, n_rows)
+                self.progress(done, undecided, n_rows)
 
         return told
 
-    def ask(
-        self, problem: Problem, part: Callable[[Problem, Tell], Found], by_category: bool = True
-    ) -> Found:
-        """Ask, about rows of the same categories at a time if need be; what is over stays open."""
-        n_done = n_open = 0
-
-        def answer(one: Problem) -> tuple[npt.NDArray[Any], ...]:
-            nonlocal n_done, n_open
-            found = part(one, self.tell(len(problem.X), n_done, n_open))
-            n_done += len(one.X)
-            n_open += int(np.count_nonzero(found.reason != ""))
-            return found.upper, found.X_adv, found.lower, found.reason, found.seconds
-
-        def leave_open(one: Problem) -> tuple[npt.NDArray[Any], ...] | None:
-            nonlocal n_done, n_open
-            n = len(one.X)
-            if not self.over:
-                return None
-            n_done, n_open = n_done + n, n_open + n
-            self.tell(len(problem.X))(n_done, n_open)
-            nothing = np.full(n, np.inf), np.full(one.X.shape, np.nan), np.zeros(n)
-            return *nothing, np.full(n, self.why, dtype="<U50"), np.zeros(n)
-
-        answers = problem.by_category(answer, leave_open) if by_category else answer(problem)
-        upper, X_adv, lower, reason, seconds = answers
+    def ask(self, problem: Problem, search: Callable[[Problem, Tell], Found]) -> Found:
+        """Let a search answer; its examples count if the model's source agrees."""
+        found = search(problem, self.tell(len(problem.X)))
+        lower, upper, reason, X_adv = found.lower, found.upper, found.reason, found.X_adv
         never = np.flatnonzero((reason != "") & np.isinf(upper) & (lower == 0))
         # No search is needed to see that a row is wrong already.
         wrong = never[problem.some(never).misclassified()] if len(never) else never
         upper[wrong], X_adv[wrong], reason[wrong] = 0.0, problem.X[wrong], ""
-        return _confirmed(problem, Found(lower, upper, reason, X_adv, seconds))
+        return _confirmed(problem, found)
 
 
 def _confirmed(problem: Problem, found: Found) -> Found:

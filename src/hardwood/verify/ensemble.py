@@ -84,7 +84,7 @@ def _ask(
         one.replay(found.X_adv, np.isfinite(found.upper))
         return found
 
-    return effort.ask(problem, part, by_category=False)
+    return effort.ask(problem, part)
 
 
 def _found(

@@ -32,9 +32,7 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     holds the answer. The lower bound holds up to the solver's tolerances; an example counts only
     if it fools the model itself.
     """
-    return effort.ask(
-        problem, lambda one, tell: _nearest(one, norm, reach, effort, tell), by_category=False
-    )
+    return effort.ask(problem, lambda one, tell: _nearest(one, norm, reach, effort, tell))
 
 
 def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:

@@ -145,8 +145,7 @@ def output_range(
     effort = Effort(time_limit, total_time_limit, progress)
     outputs = Outputs.of(model, X, n_jobs)
     given = Given(X, outputs.X, outputs.trees)
-    reach = threat.reach(outputs.trees.n_features, outputs.trees.feature_names)
-    reach = reach.measured().only_numbers("output_range")
+    reach = outputs.reach(threat)
     half = effort.left() / 2
     least = ensemble.farthest(outputs, False, threat.norm, reach, effort, half)
     most = ensemble.farthest(outputs, True, threat.norm, reach, effort)

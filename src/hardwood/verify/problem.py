@@ -29,6 +29,7 @@ class Outputs:
     trees: Trees
     X: FloatArray
     n_threads: int
+    whole: tuple[int, ...] = ()  # the integer columns of a frame
 
     @classmethod
     def of(cls, model: Any, X: Any, n_jobs: int | None) -> "Outputs":
@@ -39,12 +40,18 @@ class Outputs:
                 f"The model has {trees.n_outputs} outputs, one a class; this is about models with "
                 f"one output. Ask for its labels with y instead."
             )
-        if len(trees.categorical_features):
-            raise UnsupportedModelError(
-                f"The outputs of splits on categories cannot be bounded; this model has some on "
-                f"the features {trees.categorical_features.tolist()}."
-            )
-        return cls(trees, trees.rows(X), _check.thread_count(n_jobs))
+        return cls(trees, trees.rows(X), _check.thread_count(n_jobs), _whole(trees, X))
+
+    def reach(self, threat: Threat) -> Reach:
+        """Spell the threat out for the model's features."""
+        reach = _reach(self, threat)
+        for kind, there in (("one-hot groups", reach.groups), ("only", reach.only is not None)):
+            if there:
+                raise UnsupportedModelError(
+                    f"A question about the output of a model cannot treat a threat with {kind}; "
+                    f"leave it out of the threat."
+                )
+        return reach
 
     def output(self, X: FloatArray) -> FloatArray:
         """The margin of every row, in the model's own precision."""
@@ -80,6 +87,7 @@ class Problem:
     n_threads: int
     source: Labels | None = None
     target: int | None = None
+    whole: tuple[int, ...] = ()  # the integer columns of a frame
 
     @classmethod
     def of(
@@ -102,30 +110,11 @@ class Problem:
             label = _check.labels(y, trees.classes, trees.n_classes, len(table))
         source = None if witness is None else witness.label
         wanted = None if target is None else label_position(trees, target, "target")
-        return cls(trees, table, label, n_threads, source, wanted)
+        return cls(trees, table, label, n_threads, source, wanted, _whole(trees, X))
 
     def reach(self, threat: Threat) -> Reach:
         """Spell the threat out for the model's features."""
-        trees = self.trees
-        return threat.reach(trees.n_features, trees.feature_names, self._categories()).measured()
-
-    def _categories(self) -> dict[int, dict[int, Any] | None]:
-        """The categories that the model knows of each feature: their codes, and what it calls them.
-
-        Where it only knows numbers, these are the ones that its splits or the rows name. None: it
-        has no split on the feature.
-        """
-        trees = self.trees
-        unused = np.setdiff1d(np.arange(trees.n_features), trees.feature).tolist()
-        known: dict[int, dict[int, Any] | None] = dict.fromkeys(unused)
-        known |= {f: dict(enumerate(names)) for f, names in trees.category_names.items() if names}
-        for f in trees.categorical_features.tolist():
-            if f not in known:
-                nodes = np.flatnonzero((trees.feature == f) & trees.categorical)
-                listed = take_sets(trees.category_start, trees.category, nodes)[1]
-                held = self.X[~np.isnan(self.X[:, f]), f].astype(np.int64)
-                known[f] = {code: code for code in np.union1d(listed, held).tolist() if code >= 0}
-        return known
+        return _reach(self, threat)
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -143,40 +132,6 @@ class Problem:
     def some(self, rows: npt.NDArray[np.intp]) -> "Problem":
         """The same model and some of the rows."""
         return replace(self, X=self.X[rows], y=self.y[rows])
-
-    def by_category(
-        self,
-        answer: Callable[["Problem"], tuple[npt.NDArray[Any], ...]],
-        leave_open: Callable[["Problem"], tuple[npt.NDArray[Any], ...] | None],
-    ) -> tuple[npt.NDArray[Any], ...]:
-        """Ask for rows of the same categories at a time, which decide all splits on these.
-
-        No threat changes a category, so such a split is like one of a missing value: its side is
-        known. `answer` gives distances, examples and what else it likes, row by row; `leave_open`
-        gives the same for rows that are not to be asked about, else None.
-        """
-        features = self.trees.categorical_features
-        if len(features) == 0:
-            return answer(self)
-        held = np.nan_to_num(self.X[:, features], nan=-np.inf)  # which no row holds
-        _, group = np.unique(held, axis=0, return_inverse=True)
-        order, answers = [], []
-        for g in range(group.max() + 1):
-            rows = np.flatnonzero(group.ravel() == g)
-            order.append(rows)
-            part = replace(self.some(rows), source=None)
-            left_open = leave_open(part)
-            if left_open is None:
-                trees = _decided(self.trees, part.X[0], features)
-                part.X[:, features] = np.nan
-                left_open = answer(replace(part, trees=trees))
-            answers.append(left_open)
-        back = np.argsort(np.concatenate(order))
-        distance, X_adv, *more = (np.concatenate(part)[back] for part in zip(*answers, strict=True))
-        found = np.isfinite(distance)
-        X_adv[np.ix_(found, features)] = self.X[np.ix_(found, features)]
-        self.replay(X_adv, found)
-        return distance, X_adv, *more
 
     def fooled(self, label: npt.NDArray[np.int64], row: Any = slice(None)) -> BoolArray:
         """Whether these labels of some rows are what the adversary wants."""
@@ -208,6 +163,40 @@ class Problem:
         return np.concatenate(blocks)
 
 
+def _reach(asked: Problem | Outputs, threat: Threat) -> Reach:
+    trees = asked.trees
+    categories = _categories(trees, asked.X)
+    return threat.reach(
+        trees.n_features, trees.feature_names, categories, integer=asked.whole
+    ).measured()
+
+
+def _whole(trees: Trees, X: Any) -> tuple[int, ...]:
+    """The features that are integer columns of a data frame."""
+    names = trees.feature_names
+    if names is None:
+        return ()
+    return tuple(names.index(name) for name in _check.whole_columns(X) if name in names)
+
+
+def _categories(trees: Trees, X: FloatArray) -> dict[int, dict[int, Any] | None]:
+    """The categories that the model knows of each feature: their codes, and what it calls them.
+
+    Where it only knows numbers, these are the ones that its splits or the rows name. None: it has
+    no split on the feature.
+    """
+    unused = np.setdiff1d(np.arange(trees.n_features), trees.feature).tolist()
+    known: dict[int, dict[int, Any] | None] = dict.fromkeys(unused)
+    known |= {f: dict(enumerate(names)) for f, names in trees.category_names.items() if names}
+    for f in trees.categorical_features.tolist():
+        if f not in known:
+            nodes = np.flatnonzero((trees.feature == f) & trees.categorical)
+            listed = take_sets(trees.category_start, trees.category, nodes)[1]
+            held = X[~np.isnan(X[:, f]), f].astype(np.int64)
+            known[f] = {code: code for code in np.union1d(listed, held).tolist() if code >= 0}
+    return known
+
+
 def label_position(trees: Trees, label: Any, what: str) -> int:
     """Where a label is among the model's classes; `what` names the argument that says it."""
     known = list(range(trees.n_classes)) if trees.classes is None else trees.classes.tolist()
@@ -215,12 +204,3 @@ def label_position(trees: Trees, label: Any, what: str) -> int:
         shown = ", ".join(repr(one) for one in known[:8]) + (", ..." if len(known) > 8 else "")
         raise ValueError(f"{what}={label!r} is no label of this model; its labels are {shown}.")
     return known.index(label)
-
-
-def _decided(trees: Trees, x: FloatArray, features: npt.NDArray[np.int64]) -> Trees:
-    """The trees for rows that hold x in these features: a missing value goes where x goes."""
-    side = np.asarray(trees._core.sides(x)).astype(bool)
-    decided = np.isin(trees.feature, features)
-    state = trees.__getstate__()
-    state["missing_left"] = np.where(decided, side, trees.missing_left)
-    return Trees(**{**state, "category_start": None, "category": None, "takes_missing": True})

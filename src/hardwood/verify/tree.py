@@ -16,12 +16,11 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
 
     Infinity and a row of NaN where there is none. Only rows whose turn never comes are open.
     """
-    reach.only_numbers("The search")
 
     def part(one: Problem, tell: Tell) -> Found:
         return _nearest(one, norm, reach, effort, tell)
 
-    return effort.ask(problem, part, by_category=False)
+    return effort.ask(problem, part)
 
 
 def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
