@@ -39,7 +39,7 @@ $(VENV)/.%-tools: pyproject.toml | $(VENV)/.built
 
 build: $(VENV)/.built ## Make .venv, build hardwood and install it there
 
-demo: build ## Train a natural and a robust tree, attack and certify both, draw the boundaries
+demo: build ## Train natural and robust models, attack and certify them, write the page of an audit
 	@$(BIN)/hardwood demo
 
 test: test-cpp test-python ## All tests

@@ -26,7 +26,11 @@ def test_demo_prints_the_comparison_and_writes_the_picture(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     picture = tmp_path / "hardwood-demo" / "boundaries.png"
-    assert done.stdout.endswith("Decision boundaries: hardwood-demo/boundaries.png\n")
+    assert done.stdout.endswith(
+        "Decision boundaries: hardwood-demo/boundaries.png\n"
+        "Audit, open it in a browser: hardwood-demo/audit.html\n"
+    )
+    assert "What hardening gives" in (tmp_path / "hardwood-demo" / "audit.html").read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
     for fact in ("mean distance", "certified, eps 0.05", "certified, eps 0.1"):
         natural, robust = re.search(rf"{fact} +(\S+) +(\S+) *\n", done.stdout).groups()

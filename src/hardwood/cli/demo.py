@@ -1,4 +1,4 @@
-"""`hardwood demo`: a natural and a robust tree side by side."""
+"""`hardwood demo`: natural and robust models side by side, and the audit of a boosted one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ CERTIFIED_AT = (0.02, 0.05, 0.1, 0.15)
 DRAWN_AT = (0.0, 0.02, 0.05, 0.1)
 TWO_FEATURES = ["worst concave points", "worst area"]
 MAX_DEPTH = 5
+AUDITED_AT = 0.05
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,16 @@ class Sample:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the picture.")] = Path("hardwood-demo"),
+    out: Annotated[Path, typer.Option(help="Directory for picture and page.")] = Path(
+        "hardwood-demo"
+    ),
     eps: Annotated[float, typer.Option(min=0, help="What the robust tree is trained for.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the train/test split.")] = 0,
 ) -> None:
-    """Train a natural and a robust tree, attack and certify both, draw decision boundaries.
+    """Train natural and robust models, attack and certify them, and audit a boosted one.
 
-    The data are the breast-cancer rows that come with scikit-learn, scaled to [0, 1].
+    The data are the breast-cancer rows that come with scikit-learn. Writes a picture of decision
+    boundaries and the page of the audit.
 
     \b
     Examples:
@@ -64,7 +68,7 @@ def demo(
     """  # noqa: D301
     cancer, planes = _samples(seed)
     out.mkdir(parents=True, exist_ok=True)
-    picture = out / "boundaries.png"
+    picture, page = out / "boundaries.png", out / "audit.html"
     console = Console(highlight=False)
     console.print(
         f"Breast cancer: {len(cancer.X_train)} rows to train on, {len(cancer.X_test)} to test on, "
@@ -73,7 +77,7 @@ def demo(
     with Progress(
         TextColumn("{task.description:<36}"), BarColumn(), MofNCompleteColumn(), console=console
     ) as progress:
-        task = progress.add_task("", total=2 * (2 + len(CERTIFIED_AT)) + len(planes))
+        task = progress.add_task("", total=2 * (2 + len(CERTIFIED_AT)) + len(planes) + 2)
 
         def step(what: str) -> None:
             progress.update(task, description=what, advance=1)
@@ -81,6 +85,7 @@ def demo(
         natural = _measured("natural tree", cancer, 0.0, step)
         robust = _measured("robust tree", cancer, eps, step)
         _draw(planes, picture, step)
+        report = _audited(cancer, step)
         progress.update(task, description="done")
     console.print(_table(natural, robust, eps))
     console.print(
@@ -88,7 +93,11 @@ def demo(
         "feature changes the label, over the correctly classified rows. Certified: the share of "
         "rows whose label is correct and stays so under every such change.\n"
     )
+    console.print("A boosted model and its robust twin, audited:")
+    console.print(report.summary() + "\n", soft_wrap=True)
+    report.to_html(page)
     console.print(f"Decision boundaries: {picture}", soft_wrap=True)
+    console.print(f"Audit, open it in a browser: {page}", soft_wrap=True)
 
 
 def _samples(seed: int) -> tuple[Sample, list[Sample]]:
@@ -122,6 +131,27 @@ def _measured(
         threat = hw.Threat(size, low=0, high=1)
         facts[f"certified, eps {size:g}"] = hw.certify(model, X, y, threat).certified_accuracy
     return facts
+
+
+def _audited(sample: Sample, step: Callable[[str], None]) -> "hw.Audit":
+    """A boosted model as people have it, and its twin for the same columns."""
+    import pandas as pd
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    step("boosted models: training")
+    names = load_breast_cancer().feature_names
+    X_train, X_test = (pd.DataFrame(X, columns=names) for X in (sample.X_train, sample.X_test))
+    y_train, y_test = (
+        np.where(y == 1, "benign", "malignant") for y in (sample.y_train, sample.y_test)
+    )
+    model = GradientBoostingClassifier(n_estimators=100, max_depth=3, random_state=0)
+    model.fit(X_train, y_train)
+    threat = hw.Threat(AUDITED_AT, low=0, high=1)
+    twin = hw.RobustGradientBoostingClassifier(threat=threat, n_estimators=100, max_depth=3)
+    twin.fit(X_train, y_train)
+    step("boosted models: audit")
+    return hw.audit(model, X_test, y_test, threat, twin=twin)
 
 
 def _table(natural: dict[str, float], robust: dict[str, float], eps: float) -> Table:

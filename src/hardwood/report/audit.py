@@ -91,7 +91,8 @@ class Audit:
             f"right without an attack: {words.share(accuracy['right'], accuracy['rows'])}; "
             f"always {accuracy['majority']}: "
             f"{words.share(accuracy['majority_rows'], accuracy['rows'])}",
-            " ".join(content["threat"]["words"]),
+            " ".join(content["threat"]["words"][:6])
+            + (" ..." if len(content["threat"]["words"]) > 6 else ""),
             f"proven to stay right: {words.share(counts['certified'], counts['rows'])}",
             f"turned by the adversary: {words.share(counts['broken'], counts['rows'])}",
             f"unknown: {words.share(counts['unknown'], counts['rows'])}",

@@ -106,7 +106,7 @@ class RobustnessCurveDisplay(_Display):
         multiples: npt.ArrayLike = _MULTIPLES,
         name: str | None = None,
         ax: Any = None,
-        time_limit: float | None = 1.0,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         **kwargs: Any,
     ) -> "RobustnessCurveDisplay":
@@ -126,7 +126,7 @@ class RobustnessCurveDisplay(_Display):
             What the legend calls the model; None means its class.
         ax : matplotlib Axes or None, default=None
             Where to draw; None means a new figure.
-        time_limit : float or None, default=1.0
+        time_limit : float or None, default=None
             Seconds for each row.
         n_jobs : int or None, default=None
             Number of threads.
@@ -251,7 +251,7 @@ class DistanceDistributionDisplay(_Display):
         *,
         name: str | None = None,
         ax: Any = None,
-        time_limit: float | None = 1.0,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         **kwargs: Any,
     ) -> "DistanceDistributionDisplay":
@@ -269,7 +269,7 @@ class DistanceDistributionDisplay(_Display):
             What the legend calls the model; None means its class.
         ax : matplotlib Axes or None, default=None
             Where to draw; None means a new figure.
-        time_limit : float or None, default=1.0
+        time_limit : float or None, default=None
             Seconds for each row.
         n_jobs : int or None, default=None
             Number of threads.
@@ -518,7 +518,7 @@ class AdversarialGridDisplay(_Display):
         image: tuple[int, int],
         threat: Threat | float = 1.0,
         n_images: int = 6,
-        time_limit: float | None = 1.0,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> "AdversarialGridDisplay":
         """Find the nearest examples of the first rows that the model gets right, and draw.
@@ -535,7 +535,7 @@ class AdversarialGridDisplay(_Display):
             What the adversary may do; its size does not limit the search.
         n_images : int, default=6
             How many.
-        time_limit : float or None, default=1.0
+        time_limit : float or None, default=None
             Seconds for each row.
         n_jobs : int or None, default=None
             Number of threads.

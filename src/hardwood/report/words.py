@@ -42,7 +42,7 @@ def told(changes: Sequence[Mapping[str, Any]], label: Any, becomes: Any) -> str:
 
 def threat_in_words(threat: Threat, names: Sequence[str], most: int = 16) -> list[str]:
     """What the adversary may do, one sentence a fact; the first of many."""
-    lines = [line[:1].upper() + line[1:] for line in threat.describe(names).splitlines()]
+    lines = threat.describe(names).splitlines()
     if len(lines) > most:
         lines = [*lines[: most - 1], f"And {count(len(lines) - most + 1)} more such sentences."]
     return lines
