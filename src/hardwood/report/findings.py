@@ -200,8 +200,11 @@ class _Examined:
 
 
 def unit_of(reach: Reach) -> float:
-    """What distances are divided by to be multiples of the threat."""
-    return reach.unit
+    """What distances are divided by to be multiples of the threat.
+
+    Where all steps have one size, distances are in the columns' unit; else they are multiples.
+    """
+    return 1.0 if reach.multiples else reach.unit
 
 
 def moving_of(reach: Reach) -> Bools:
