@@ -87,7 +87,7 @@ bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the pape
 bench-distance: build $(VENV)/.bench-tools ## Exact distances against Veritas and HiGHS; HARDWOOD_DATA, HARDWOOD_PROTOTYPES
 	$(BIN)/python benchmarks/peers/distance.py
 
-docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs; broken links are errors
+docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs, gallery run; broken links are errors
 	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet docs build/docs
 	@echo "build/docs/index.html"
 

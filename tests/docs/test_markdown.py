@@ -22,7 +22,8 @@ def test_the_readme_has_code():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_prints_what_the_page_says(page):
+def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     names: dict[str, object] = {}
     for code, shown in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
         printed = io.StringIO()

@@ -22,8 +22,10 @@ def pair(old: float, new: float) -> tuple[str, str]:
     The new one is told as it is where ten digits are enough, for it is the one to try out; the old
     one stands in the table.
     """
-    for digits in range(4, 17):
-        before, after = number(old, digits), number(new, digits)
-        if before != after and (digits >= 10 or number(new, 17) == after):
+    exact = next((d for d in range(4, 10) if number(new, d) == number(new, 17)), 10)
+    enough = exact if number(old, exact) == number(old, 17) else 4
+    for digits in range(enough, 17):
+        before, after = number(old, digits), number(new, max(digits, exact))
+        if before != after:
             return before, after
     return repr(float(old)), repr(float(new))

@@ -53,9 +53,9 @@ def relative(down: float, up: float | None = None) -> Relative:
     Parameters
     ----------
     down : float
-        How far down, as a share of |x|, from 0 to 1.
+        How far down, as a share of ``|x|``, from 0 to 1.
     up : float or None, default=None
-        How far up, as a share of |x|, >= 0; None is the same as down.
+        How far up, as a share of ``|x|``, >= 0; None is the same as down.
 
     Returns
     -------
