@@ -2,7 +2,7 @@
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-cpp test-python lint format bench bench-boosting defaults \
-        docs sanitize fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest
+        docs sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest
 
 PYTHON ?= python3
 VENV   := .venv
@@ -24,7 +24,7 @@ help: ## Show the verbs
 
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.22" ninja
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.9" "setuptools-scm>=8" "cmake>=3.22" ninja
 	@touch $@
 
 # Not editable: tests see what users install, and a second build only compiles what changed.
@@ -72,6 +72,11 @@ bench: build ## Times against scikit-learn's; fails when a target is missed
 bench-boosting: build $(VENV)/.bench-tools ## Boosting against XGBoost and LightGBM: time, memory, accuracy
 	$(BIN)/python benchmarks/boosting.py
 
+bench-history: build $(VENV)/.bench-tools ## Run the quicker benchmarks and compare their ratios with those of earlier runs
+	-$(BIN)/python benchmarks/tree.py
+	-$(BIN)/python benchmarks/forest.py
+	$(BIN)/python benchmarks/history.py
+
 bench-threads: build ## Two threads against one, alone and beside busy processes
 	$(BIN)/python benchmarks/threads.py
 
@@ -100,8 +105,21 @@ sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and
 	  $(CMAKE) --build build/sanitize-$$kind --target core_tests -- --quiet && build/sanitize-$$kind/core_tests || exit 1; \
 	done
 
+# Each in a build of its own; what is not installed is left out, and said.
+test-portable: $(VENV)/.tools ## The same models without AVX2, with Clang and on an emulated ARM
+	PATH="$(CURDIR)/$(BIN):$$PATH" tools/test_portable.sh
+
+wheel: $(VENV)/.tools ## Wheels in dist/, each tried where there is no compiler
+	$(BIN)/python tools/wheel.py
+
+sdist: $(VENV)/.tools ## The source distribution in dist/, built again from its declared requirements alone
+	$(BIN)/python tools/sdist.py
+
+compat: wheel ## Tests with the oldest and the newest libraries, each in an environment of its own
+	$(BIN)/python tools/compat.py
+
 FUZZ_SECONDS ?= 600
-fuzz: $(VENV)/.test-tools ## Broken model files, a million or ten minutes of them
+fuzz: build $(VENV)/.test-tools ## Broken model files of each format, a million or FUZZ_SECONDS together
 	$(BIN)/python tests/fuzz/fuzz_model_files.py --seconds $(FUZZ_SECONDS)
 
 HUNT_SECONDS ?= 600
@@ -109,4 +127,4 @@ hunt: build $(VENV)/.test-tools ## Every answer about random small models of eve
 	$(BIN)/python tests/hunt/hunt.py --seconds $(HUNT_SECONDS)
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist

