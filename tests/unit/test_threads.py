@@ -121,17 +121,28 @@ def fit_and_predict(X, y, answers):
     answers.put((model.predict_proba(X), tree.predict(X)))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_has_threads_of_its_own():
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(
+            "fork",
+            marks=[
+                pytest.mark.skipif(sys.platform == "win32", reason="needs fork"),
+                pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+            ],
+        ),
+        "spawn",
+    ],
+)
+def test_a_child_has_threads_of_its_own(how):
     X, y = make_data()
-    expected = boosted(2).fit(X, y).predict_proba(X)
-    fork = multiprocessing.get_context("fork")
-    answers = fork.Queue()
-    child = fork.Process(target=fit_and_predict, args=(X, y, answers), daemon=True)
+    expected = boosted(2).fit(X, y).predict_proba(X)  # with threads that a child does not have
+    context = multiprocessing.get_context(how)
+    answers = context.Queue()
+    child = context.Process(target=fit_and_predict, args=(X, y, answers), daemon=True)
     child.start()
     try:
-        probability, label = answers.get(timeout=60)
+        probability, label = answers.get(timeout=120)
     finally:
         child.kill()
     assert np.array_equal(probability, expected)
@@ -140,18 +151,28 @@ def test_a_forked_child_has_threads_of_its_own():
     )
 
 
-def test_several_threads_of_the_caller_may_fit_at_once():
+def test_eight_threads_of_the_caller_fit_predict_and_certify_at_once():
     X, y = make_data()
-    expected = boosted(1).fit(X, y).predict_proba(X)
+    model = boosted(1).fit(X, y)
+    threat = hw.Threat(0.02)
+    jobs = {
+        "fit": lambda n_jobs: boosted(n_jobs).fit(X, y).predict_proba(X),
+        "predict": lambda n_jobs: model.trees_.margin(X, n_jobs=n_jobs),
+        "certify": lambda n_jobs: hw.certify(model, X[:60], y[:60], threat, n_jobs=n_jobs).status,
+        "attack": lambda n_jobs: hw.minimal_distance(model, X[:40], y[:40], n_jobs=n_jobs).upper,
+    }
+    expected = {name: job(1) for name, job in jobs.items()}
     found = {}
 
-    def work(i):
-        found[i] = boosted(2).fit(X, y).predict_proba(X)
+    def work(i, name):
+        found[i, name] = [jobs[name](n_jobs) for n_jobs in (1, 2)]
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    threads = [threading.Thread(target=work, args=(i, name)) for i in range(2) for name in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
-    assert len(found) == 4
-    assert all(np.array_equal(found[i], expected) for i in found)
+        thread.join(timeout=120)
+    assert len(found) == 8
+    for (_, name), answers in found.items():
+        for answer in answers:
+            np.testing.assert_array_equal(answer, expected[name], err_msg=name)
