@@ -5,11 +5,13 @@ import platform
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 import hardwood as hw
 from hardwood.datasets import Dataset
@@ -228,13 +230,32 @@ def _accuracies(cell: Cell, data: Dataset) -> dict[str, Any]:
     X, y = _spaced(settings["certify_rows"], data.X_test, data.y_test)
     threat = hw.Threat(settings["target_eps"])
     found = hw.certify(model, X, y, threat, time_limit=settings["seconds_a_row"], n_jobs=-1)
-    return {
+    answer: dict[str, Any] = {
         "fit_seconds": seconds,
         "clean": float(model.score(data.X_test, data.y_test)),
         "certified": found.certified_accuracy,
         "attacked": found.attacked_accuracy,
         "n": len(X),
-        "error": float(np.sqrt(found.certified_accuracy * (1 - found.certified_accuracy) / len(X))),
+    }
+    if "folds" in settings:
+        answer["folds"] = _over_folds(cell, data, threat)
+    return answer
+
+
+def _over_folds(cell: Cell, data: Dataset, threat: hw.Threat) -> dict[str, Any]:
+    """The same over folds of the training rows, three times, where few test rows decide."""
+    n_folds, X, y = cell.settings["folds"], data.X_train, data.y_train
+    folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=3, random_state=SEED)
+    clean, certified = [], []
+    for rows, held in folds.split(X, y):
+        model = _fit(cell, replace(data, X_train=X[rows], y_train=y[rows]))
+        proof = hw.certify(model, X[held], y[held], threat, n_jobs=-1)
+        clean.append(float(model.score(X[held], y[held])))
+        certified.append(proof.certified_accuracy)
+    return {
+        "clean": _mean(clean),
+        "certified": _mean(certified),
+        "spread": float(np.std(certified)),
     }
 
 

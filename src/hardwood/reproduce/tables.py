@@ -1,5 +1,6 @@
 """Tables as Markdown: ours beside the paper's, from the result files."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,9 @@ def _paper_at(one: dict[str, Any], n_trees: int) -> dict[tuple[str, str], float 
 
 
 def _accuracies(table: Table, out: Path) -> str:
-    lines = [["data, eps", "training", "clean", "robust, proven to found", "rows", "published"]]
-    lines.append(["---"] * 6)
+    head = ["data, eps", "training", "clean", "robust, proven to found", "rows", "seconds"]
+    lines = [[*head, "published"], ["---"] * 7]
+    folds = [["data, eps", "training", "clean", "robust", "spread over folds"], ["---"] * 5]
     for one in table.sets:
         cells = _cells_of(table, one["name"])
         for cell in cells:
@@ -90,19 +92,33 @@ def _accuracies(table: Table, out: Path) -> str:
             if result is None:
                 continue
             answer = result["answer"]
+            about = [f"{one['name']}, {_number(one['eps'], 3)}", _TRAINING[cell.training]]
             published = " / ".join(_number(v) for v in one["published"])
             proven, found = (_number(answer[k]) for k in ("certified", "attacked"))
             lines.append(
                 [
-                    f"{one['name']}, {_number(one['eps'], 3)}",
-                    _TRAINING[cell.training],
+                    *about,
                     _number(answer["clean"]),
-                    proven if proven == found else f"{proven} to {found}",
+                    (proven if proven == found else f"{proven} to {found}")
+                    + f" ± {_number(_error(answer))}",
                     str(answer["n"]),
+                    f"{answer['fit_seconds']:.1f}",
                     published if cell is cells[-1] else "",
                 ]
             )
-    return _markdown(lines)
+            if "folds" in answer:
+                values = [_number(answer["folds"][k]) for k in ("clean", "certified", "spread")]
+                folds.append([*about, *values])
+    text = _markdown(lines)
+    if len(folds) == 2:
+        return text
+    return f"{text}\n\nFive folds of the training rows, three times:\n\n" + _markdown(folds)
+
+
+def _error(answer: dict[str, Any]) -> float:
+    """The standard error of a share of the rows."""
+    share: float = answer["certified"]
+    return math.sqrt(share * (1 - share) / answer["n"])
 
 
 _ATTACKS = ("cheng", "papernot")

@@ -75,6 +75,9 @@ def test_a_table_is_measured_once_and_written_beside_the_paper_s(key, small, tmp
     assert text.startswith(f"## {table.title}")
     assert "diabetes" in text
     assert {"accuracy": ".766 / .695", "trees": "\n| 2 | "}.get(key, "paper .") in text
+    if key == "accuracy":
+        assert " ± ." in text
+        assert "Five folds of the training rows" in text
     for result in results:
         assert set(result) >= {"settings", "seed", "versions", "seconds", "answer", "data", "date"}
 
