@@ -114,7 +114,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     right = ~problem.misclassified()
     rng = np.random.default_rng(settings.random_state)
     rows = _drawn(len(right), settings.max_rows, rng)
-    examined = _Examined(model, X, threat, reach, asked, problem)
+    examined = _Examined(threat, reach, problem)
     with undecided_is_told():
         certificate = certify(
             model, take(X, rows), take(y, rows), threat, **asked, **clock.options("certifying")
@@ -181,11 +181,8 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
 class _Examined:
     """The question that an audit is about."""
 
-    model: Any
-    X: Any
     threat: Threat
     reach: Reach
-    asked: dict[str, Any]
     problem: Problem
 
     def fooled(self, X_adv: FloatArray, rows: Rows) -> Bools:
@@ -532,6 +529,7 @@ def only_column(threat: Threat, reach: Reach, column: int) -> Threat:
             together |= set(group.columns)
     given = {field.name: getattr(threat, field.name) for field in fields(threat)}
     given["fixed"] = [f for f in range(len(reach.limits)) if f not in together]
+    given["integer"] = np.flatnonzero(reach.whole).tolist()  # a frame said which, an array does not
     return Threat(**given)
 
 
@@ -553,11 +551,10 @@ def _alone(
         if clock.over:
             break
         found = certify(
-            trees if not examined.asked else examined.model,
-            problem.X[rows] if not examined.asked else take(examined.X, rows),
+            trees,  # which know the decision threshold
+            problem.X[rows],
             _own_labels(trees, problem.y[rows]),
             only_column(examined.threat, examined.reach, int(column)),
-            **examined.asked,
             **options,
         )
         counted = counts_of(found.status)

@@ -8,8 +8,11 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import hardwood as hw
@@ -95,6 +98,59 @@ def test_a_column_alone_turns_what_a_threat_of_that_column_turns(report, cancer,
     for name, step in THREAT.eps.items():
         single = hw.certify(forest, X[right], y[right], hw.Threat({name: step}))
         assert alone[name] == np.count_nonzero(single.status == "broken")
+
+
+@pytest.fixture(scope="module")
+def loans():
+    rng = np.random.default_rng(0)
+    n = 500
+    X = pd.DataFrame(
+        {
+            "income": rng.lognormal(10.6, 0.4, n).round(-2),
+            "age": rng.integers(18, 80, n),
+            "job": rng.choice(["clerk", "manager", "nurse"], n),
+        }
+    )
+    score = X["income"] / 10_000 + X["age"] / 40 + 2 * (X["job"] == "manager")
+    y = np.where(score + rng.normal(0, 0.5, n) > 6.5, "APPROVE", "DECLINE")
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["job"]), (StandardScaler(), ["income", "age"])
+    )
+    model = make_pipeline(columns, RandomForestClassifier(8, max_depth=4, random_state=0))
+    return model.fit(X[:350], y[:350]), X[350:].reset_index(drop=True), y[350:]
+
+
+def test_a_pipeline_in_its_own_columns_with_its_own_threshold(loans):
+    model, X, y = loans
+    threat = hw.Threat(
+        {"income": hw.relative(0, 0.1), "age": 1.5, "job": {"clerk": ["manager"]}}, only="DECLINE"
+    )
+    report = hw.audit(model, X, y, threat, threshold=0.4)
+    certificate = hw.certify(model, X, y, threat, threshold=0.4)
+    assert report.certified_accuracy == certificate.certified_accuracy
+    by_class = certificate.by_class()
+    for one in report.content["classes"]:
+        assert by_class.loc[one["label"], "certified"] == one["certified"]
+    fragile = report.content["fragile"]
+    assert {change["column"] for one in fragile for change in one["changes"]} >= {"income", "job"}
+    for one in fragile:
+        row = X.iloc[[one["row"]]].copy()
+        for change in one["changes"]:
+            if change["column"] == "job":
+                assert (change["shown_from"], change["shown_to"]) == ("clerk", "manager")
+                row["job"] = change["shown_to"]
+            else:
+                row[change["column"]] = change["to"]
+                assert change["column"] != "age" or change["to"] == round(change["to"])
+        said = np.where(model.predict_proba(row)[:, 1] > 0.4, "DECLINE", "APPROVE")[0]
+        assert (y[one["row"]], said) == ("DECLINE", "APPROVE") == (one["label"], one["becomes"])
+    again = report.check(model, X, y, n_rows=50)
+    assert all(one["passed"] for one in again), again
+    for one in report.content["alone"]["columns"]:
+        single = hw.Threat({one["column"]: threat.eps[one["column"]]}, only="DECLINE")
+        alone = hw.certify(model, X, y, single, threshold=0.4)
+        turned = (alone.status == "broken") & (alone.reason != "misclassified")
+        assert one["turned"] == np.count_nonzero(turned)
 
 
 def test_fragile_is_a_frame_and_the_summary_has_counts(report):
