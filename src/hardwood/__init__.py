@@ -9,12 +9,13 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hardwood import datasets
+    from hardwood import datasets, distributed
     from hardwood.attack.cheng import ChengSettings
     from hardwood.attack.find import find_adversarial
     from hardwood.attack.result import AttackResult
     from hardwood.ensemble.boosting import BoostingRound
     from hardwood.errors import (
+        CommunicationError,
         HardwoodError,
         HardwoodWarning,
         ModelFileError,
@@ -58,6 +59,7 @@ _HOME = {
     "Certificate": "verify.result",
     "ChengSettings": "attack.cheng",
     "ColumnBudgetDisplay": "report.displays",
+    "CommunicationError": "errors",
     "DecisionBoundaryDisplay": "report.displays",
     "DistanceDistributionDisplay": "report.displays",
     "DistanceResult": "verify.result",
@@ -95,6 +97,7 @@ __all__ = [
     "Certificate",
     "ChengSettings",
     "ColumnBudgetDisplay",
+    "CommunicationError",
     "DecisionBoundaryDisplay",
     "DistanceDistributionDisplay",
     "DistanceResult",
@@ -115,6 +118,7 @@ __all__ = [
     "certified_accuracy",
     "certify",
     "datasets",
+    "distributed",
     "find_adversarial",
     "load_model",
     "minimal_distance",
@@ -124,8 +128,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("hardwood.datasets")
+    if name in ("datasets", "distributed"):
+        return import_module(f"hardwood.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'hardwood' has no attribute {name!r}")
     value = getattr(import_module(f"hardwood.{_HOME[name]}"), name)

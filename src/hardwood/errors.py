@@ -13,6 +13,10 @@ class ModelFileError(HardwoodError, ValueError):
     """The arrays or the file do not describe a tree model."""
 
 
+class CommunicationError(HardwoodError, RuntimeError):
+    """Another worker of a job has died or does not answer."""
+
+
 class HardwoodWarning(UserWarning):
     """Base of the warnings that only hardwood gives."""
 

@@ -362,11 +362,22 @@ class Watch:
         self.evals_result.setdefault(where, {}).setdefault(name, []).append(value)
 
 
-def boost(booster: Rounds, n_rounds: int, watch: Watch) -> Trees:
-    """Add up to `n_rounds` rounds; early stopping cuts the model after its best one."""
+def boost(
+    booster: Rounds,
+    n_rounds: int,
+    watch: Watch,
+    after: Callable[[Rounds], Any] | None = None,
+) -> Trees:
+    """Add up to `n_rounds` rounds; early stopping cuts the model after its best one.
+
+    `after` is told of each round when everybody has looked at it.
+    """
     for _ in range(n_rounds):
         booster.step()
-        if watch.wants_stop(booster):
+        stop = watch.wants_stop(booster)
+        if after is not None:
+            after(booster)
+        if stop:
             break
     trees = booster.model.trees()
     if watch.stopping is not None and 0 < watch.stopping.best_round < booster.model.n_rounds:

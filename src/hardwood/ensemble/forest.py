@@ -16,6 +16,7 @@ from hardwood.ensemble.tree import share_trees
 from hardwood.grow.grow import ClassTable, ClassTreeRules, GrownTree
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
+from hardwood.grow.part import Part
 from hardwood.grow.rules import TreeRules
 from hardwood.model.trees import Trees
 
@@ -31,10 +32,18 @@ class Draw:
     n_rows: int
     n_drawn: int
     bootstrap: bool
+    part: Part | None = None  # whose rows are asked for; None: all
 
     def counts(self, seed: int) -> npt.NDArray[np.int64]:
         """How often each row is drawn: with replacement if `bootstrap`, else at most once."""
         rng = np.random.default_rng(seed)
+        if self.part is not None:
+            drawn = (
+                rng.integers(self.n_rows, size=self.n_drawn)
+                if self.bootstrap
+                else rng.permutation(self.n_rows)[: self.n_drawn]
+            )
+            return np.bincount(self.part.some_of(drawn), minlength=self.part.n_rows)
         if self.bootstrap:
             drawn = rng.integers(self.n_rows, size=self.n_drawn)
             return np.bincount(drawn, minlength=self.n_rows)
@@ -71,7 +80,7 @@ def train_share_forest(
             stop,
         )
 
-    return share_trees(_each(grow, seeds, rules), classes, about)
+    return share_trees(_each(grow, seeds, rules, draw.part), classes, about)
 
 
 def train_newton_forest(
@@ -106,14 +115,20 @@ def train_newton_forest(
         )
         return trees
 
-    for trees in _each(grow, seeds, rules):
+    for trees in _each(grow, seeds, rules, draw.part):
         model.add(trees, [tree.value[:, 0] * shrinkage for tree in trees])
     return model.trees()
 
 
 def _each(
-    grow: Callable[[int, _core.Stop], Grown], seeds: Sequence[int], rules: TreeRules
+    grow: Callable[[int, _core.Stop], Grown],
+    seeds: Sequence[int],
+    rules: TreeRules,
+    part: Part | None,
 ) -> list[Grown]:
+    if part is not None and part.others is not None:
+        # Sums are asked for in the same order everywhere, and on the thread that joined.
+        return [grow(seed, _core.Stop()) for seed in seeds]
     # Threads, not processes: the core releases the interpreter lock, and the table is shared.
     stop = _core.Stop()
     with ThreadPoolExecutor(rules.n_threads) as threads:

@@ -233,8 +233,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             draw = self._draw(len(data.X))
             reach = self._reach(data.columns)
             monotonic = self._checked_monotonic(data)
-            random = check_random_state(self.random_state)
-            seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators).tolist()
+            seeds = self._tree_seeds()
             train = self._newton if self.criterion == "newton" else self._shares
             trees = train(data, reach, monotonic, draw, seeds)
             self.classes_ = data.classes
@@ -243,6 +242,10 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             if self.oob_score:
                 self._score_out_of_bag(data, draw, seeds)
         return self
+
+    def _tree_seeds(self) -> list[int]:
+        random = check_random_state(self.random_state)
+        return [int(n) for n in random.randint(np.iinfo(np.int32).max, size=self.n_estimators)]
 
     def _draw(self, n_rows: int) -> Draw:
         n_drawn = n_rows if self.max_samples is None else count_of(self.max_samples, n_rows)
@@ -316,18 +319,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             "classes": data.classes,
             **data.columns.about,
         }
-        rules = NewtonRules(
-            inner=self.inner,  # type: ignore[arg-type]
-            reg_lambda=float(self.reg_lambda),
-            reg_alpha=float(self.reg_alpha),
-            min_split_gain=float(self.min_split_gain),
-            min_child_weight=float(self.min_child_weight),
-            min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
-            max_depth=-1 if self.max_depth is None else int(self.max_depth),
-            max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
-            max_features=features_tried(self.max_features, n_features),
-            n_threads=n_threads,
-        )
+        rules = self._newton_rules(n_features, draw)
         weight = weights(data.weight)
         base = loss.base(y, data.weight)
 
@@ -359,6 +351,20 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
 
         warn_if_constant(trees, reach, rules, splits, stacklevel=3)
         return trees
+
+    def _newton_rules(self, n_features: int, draw: Draw) -> NewtonRules:
+        return NewtonRules(
+            inner=self.inner,  # type: ignore[arg-type]
+            reg_lambda=float(self.reg_lambda),
+            reg_alpha=float(self.reg_alpha),
+            min_split_gain=float(self.min_split_gain),
+            min_child_weight=float(self.min_child_weight),
+            min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
+            max_depth=-1 if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_features=features_tried(self.max_features, n_features),
+            n_threads=thread_count(self.n_jobs),
+        )
 
     def _score_out_of_bag(self, data: ClassData, draw: Draw, seeds: list[int]) -> None:
         """Let every row be judged by the trees that did not see it."""

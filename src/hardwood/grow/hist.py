@@ -131,7 +131,7 @@ class HistTable:
             cuts.usual,
             max_bins=cuts.max_bins,
             reach=reach.limits,
-            number=part.number(),
+            number=np.empty(0, np.uint32) if part.others is None else part.number(),
             others=part.others,
             n_threads=n_threads,
         )

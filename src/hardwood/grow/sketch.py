@@ -9,10 +9,12 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
+from hardwood.model.trees import Trees
 from hardwood.threat import Reach
 
 Counts = npt.NDArray[np.uint64]
 
+_BLOCK = 1 << 16  # rows taken back from codes together
 _BUDGET = 1 << 22  # values of a whole sketch
 _MOST, _LEAST = 1 << 17, 1 << 11  # values of a feature
 
@@ -162,6 +164,22 @@ class Cuts:
     edges: list[npt.NDArray[np.float32]]
     usual: npt.NDArray[np.uint8]
     max_bins: int
+
+    def margin(self, trees: Trees, rows: CodedRows) -> npt.NDArray[np.float32]:
+        """Margins of rows in codes, for trees whose thresholds are edges."""
+        codes = rows.codes.reshape(len(self.edges), rows.n_rows)
+        # Every code as its least value, the last one as NaN where values are missing.
+        lowest = np.finfo(np.float32).min
+        n_codes = len(rows.smallest) // max(len(self.edges), 1)
+        least = np.full((len(self.edges), n_codes), np.nan, dtype=np.float32)
+        for feature, edges in enumerate(self.edges):
+            least[feature, : len(edges) + 1] = np.concatenate([[lowest], edges])
+        margin = np.empty((rows.n_rows, trees.n_outputs), dtype=np.float32)
+        for begin in range(0, rows.n_rows, _BLOCK):
+            some = slice(begin, begin + _BLOCK)
+            X = np.stack([least[f, codes[f, some]] for f in range(len(self.edges))], axis=1)
+            margin[some] = trees.margin(np.ascontiguousarray(X)).astype(np.float32)
+        return margin
 
     def encode(self, X: npt.NDArray[Any], n_threads: int = 1) -> CodedRows:
         """Put rows, float32 or float64 in C order, into bins."""

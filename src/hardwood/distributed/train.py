@@ -1,0 +1,374 @@
+"""Training on pieces that are in codes: every worker runs this, all at the same time."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from hardwood._check import FloatArray, thread_count
+from hardwood.distributed.communicator import Communicator, lost
+from hardwood.distributed.plan import Coded, Held, Plan
+from hardwood.ensemble.boosting import (
+    Booster,
+    BoostingRound,
+    EarlyStopping,
+    EvalsResult,
+    Model,
+    Rounds,
+    Sampling,
+    Scorer,
+    Validation,
+    Watch,
+    boost,
+    log_progress,
+)
+from hardwood.ensemble.forest import train_newton_forest, train_share_forest
+from hardwood.ensemble.loss import (
+    BinaryLogistic,
+    Custom,
+    Float32Array,
+    KnownLoss,
+    Loss,
+    Softmax,
+)
+from hardwood.estimators._base import RobustEstimator, count_of
+from hardwood.estimators.boosting import _RobustGradientBoosting
+from hardwood.estimators.forest import RobustRandomForestClassifier
+from hardwood.grow.hist import HistTable
+from hardwood.grow.part import Part
+from hardwood.model.trees import Trees
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model so far, from which training can go on."""
+
+    trees: Trees
+    evals_result: EvalsResult
+    best_score: float = -np.inf
+    best_round: int = 0
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return self.trees.n_trees // self.trees.n_outputs
+
+
+Report = Callable[[Checkpoint], Any]
+
+
+@dataclass
+class Share:
+    """What one worker has of a job."""
+
+    plan: Plan
+    pieces: Sequence[Coded]  # let go once they are in a table
+    stretches: tuple[tuple[int, int], ...]
+    held: Sequence[Held] | None = None
+    start: Checkpoint | None = None
+    every: int = 0  # rounds between two checkpoints; 0: none
+    report: Report | None = None  # who is told; on one worker
+    n_threads: int | None = None
+    asks: bool = True  # whether this worker calls the callbacks, for all
+
+
+@dataclass
+class Outcome:
+    """What every worker has in the end."""
+
+    trees: Trees
+    evals_result: EvalsResult = field(default_factory=dict)
+
+
+def refuse(estimator: RobustEstimator, has_validation: bool) -> None:
+    """Say what is not possible on rows in parts, before anything is sent."""
+    if isinstance(estimator, _RobustGradientBoosting):
+        if estimator.method == "exact":
+            raise ValueError(
+                'method="exact" tries every value of every row and needs them in one place; use '
+                'method="hist" here.'
+            )
+        if estimator.inner == "certified":
+            raise ValueError(
+                'inner="certified" is trained in one process for now; use inner="exact" here (the '
+                "exact reply of the adversary to each split), or fit on one machine."
+            )
+        if estimator.loss == "quantile":
+            raise ValueError(
+                'loss="quantile" sorts the rows of every leaf and needs them in one place; use '
+                "another loss here."
+            )
+        if estimator.warm_start:
+            raise ValueError("warm_start does not go on with rows in parts; use warm_start=False.")
+        if estimator.early_stopping and not has_validation:
+            raise ValueError(
+                "early_stopping needs X_val and y_val here: rows in parts are not held out."
+            )
+    elif isinstance(estimator, RobustRandomForestClassifier):
+        if estimator.method == "exact" or estimator.candidates == "intervals":
+            raise ValueError(
+                "Rows in parts are grown on histograms; drop method and candidates, or fit on one "
+                "machine."
+            )
+        if estimator.oob_score:
+            raise ValueError("oob_score needs all rows in one place; use oob_score=False here.")
+    else:
+        raise TypeError(
+            f"Rows in parts train gradient boosting and random forests, not "
+            f"{type(estimator).__name__}."
+        )
+
+
+def train(share: Share, communicator: Communicator | None) -> Outcome:
+    """Train on one worker's share; everybody gets the same outcome."""
+    plan = share.plan
+    others = None if communicator is None else communicator.core
+    part = Part(share.stretches, plan.n_all, others)
+    y = np.concatenate([np.empty(0, np.float32), *(piece.y for piece in share.pieces)])
+    weight = None
+    if plan.weighted:
+        weights = [piece.weight for piece in share.pieces if piece.weight is not None]
+        weight = np.concatenate([np.empty(0), *weights])
+    assert plan.cuts is not None
+    estimator = copy.copy(plan.estimator)
+    n_threads = thread_count(share.n_threads)
+    estimator.n_jobs = n_threads
+    if plan.classes is not None:
+        estimator.classes_ = plan.classes
+        estimator.n_classes_ = len(plan.classes)
+    table = HistTable.in_parts(
+        [piece.rows for piece in share.pieces], plan.cuts, plan.reach, part, n_threads
+    )
+    if share.start is None:
+        share.pieces = ()  # the table has them
+    try:
+        if isinstance(estimator, RobustRandomForestClassifier):
+            return Outcome(_forest(estimator, plan, table, part, y, weight))
+        assert isinstance(estimator, _RobustGradientBoosting)
+        return _Boosting(estimator, share, table, part, y, weight, communicator).train()
+    except RuntimeError as error:
+        if "another worker does not answer" in str(error):
+            raise lost(error) from error
+        raise
+
+
+@dataclass
+class _Boosting:
+    estimator: _RobustGradientBoosting
+    share: Share
+    table: HistTable
+    part: Part
+    y: Float32Array
+    raw_weight: FloatArray | None
+    communicator: Communicator | None
+
+    def train(self) -> Outcome:
+        estimator, plan, part = self.estimator, self.share.plan, self.part
+        weight = plan.weights(self.raw_weight)
+        loss = self._loss()
+        loss.check(self.y)
+        model, margin = self._start(loss)
+        rules = estimator._rules(loss)
+        unit = loss.unit(self.y, weight, model.base, part.others)
+        booster = Booster(
+            table=self.table,
+            loss=loss,
+            y=self.y,
+            weight=weight,
+            monotonic=estimator._monotonic(
+                estimator.monotonic_cst, plan.n_features, plan.feature_names
+            ),
+            sampling=Sampling(estimator.subsample, estimator.colsample_bytree, plan.seeds[0]),
+            learning_rate=estimator.learning_rate,
+            rules=replace(rules, least_gain=rules.least_gain * unit),
+            model=model,
+            margin=margin,
+            part=part,
+        )
+        watch = self._watch(model, loss)
+        n_rounds = estimator.n_estimators - model.n_rounds
+        if _stopped(watch):
+            n_rounds = 0
+        trees = boost(booster, n_rounds, watch, lambda rounds: self._report(rounds, watch))
+        return Outcome(trees, watch.evals_result)
+
+    def _report(self, rounds: Rounds, watch: Watch) -> None:
+        """Let somebody keep the model so far, now and then."""
+        share, n_rounds = self.share, rounds.model.n_rounds
+        if share.report is None or not share.every or n_rounds % share.every:
+            return
+        checkpoint = Checkpoint(rounds.model.trees(), copy.deepcopy(watch.evals_result))
+        if watch.stopping is not None:
+            checkpoint = replace(
+                checkpoint,
+                best_score=watch.stopping.best_score,
+                best_round=watch.stopping.best_round,
+            )
+        share.report(checkpoint)
+
+    def _loss(self) -> Loss:
+        classes, given = self.share.plan.classes, self.estimator.loss
+        if classes is None:
+            return self.estimator._loss()  # type: ignore[no-any-return]
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        if callable(given):
+            return Custom(given, n_outputs, "logistic" if n_outputs == 1 else "softmax")
+        return BinaryLogistic() if n_outputs == 1 else Softmax(n_outputs)
+
+    def _start(self, loss: Loss) -> tuple[Model, Float32Array]:
+        plan, start = self.share.plan, self.share.start
+        if start is not None:
+            assert plan.cuts is not None
+            parts = [plan.cuts.margin(start.trees, piece.rows) for piece in self.share.pieces]
+            none = np.empty((0, start.trees.n_outputs), np.float32)
+            return Model.from_trees(start.trees), np.concatenate([none, *parts])
+        base = (
+            loss.base(self.y, self.raw_weight, self.part.others)
+            if self.estimator.base_score is None
+            else loss.base_of(self.estimator.base_score)
+        )
+        about: dict[str, Any] = {
+            "link": loss.link,
+            "task": "regression" if plan.classes is None else "classification",
+            "feature_names": plan.feature_names,
+        }
+        if plan.classes is not None:
+            about["classes"] = plan.classes
+        model = Model(base, plan.n_features, about)
+        return model, np.tile(base.astype(np.float32), (len(self.y), 1))
+
+    def _watch(self, model: Model, loss: Loss) -> Watch:
+        estimator, share = self.estimator, self.share
+        callbacks = list(estimator.callbacks or ())
+        if estimator.verbose:
+            callbacks.append(log_progress)
+        if callbacks and not share.asks:
+            callbacks = [_agrees]
+        start = share.start
+        watch = Watch(callbacks=callbacks, others=self.part.others)
+        if start is not None:
+            watch.evals_result = copy.deepcopy(start.evals_result)
+        if share.held is None:
+            return watch
+        if estimator.scoring is not None:
+            watch.scorer = self._scorer(model)
+        elif estimator.early_stopping and not isinstance(loss, KnownLoss):
+            raise ValueError(
+                "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
+                "scoring."
+            )
+        empty = Held(np.empty((0, share.plan.n_features), np.float32), np.empty(0, np.float32))
+        X = np.concatenate([empty.X, *(piece.X for piece in share.held)])
+        y = np.concatenate([empty.y, *(piece.y for piece in share.held)])
+        loss.check(y)
+        margin = np.tile(model.base.astype(np.float32), (len(y), 1))
+        if start is not None and len(y):
+            margin = start.trees.margin(X, n_jobs=estimator.n_jobs).astype(np.float32)
+        watch.validation = _HeldRows(X, y, None, margin, estimator.n_jobs)
+        if estimator.early_stopping:
+            watch.stopping = EarlyStopping(estimator.n_iter_no_change)
+            if start is not None:
+                watch.stopping.best_score = start.best_score
+                watch.stopping.best_round = start.best_round
+        return watch
+
+    def _scorer(self, model: Model) -> Scorer:
+        score_all = self.estimator._scorer(model)
+        communicator = self.communicator
+
+        def score(validation: Validation) -> float:
+            rows = [(validation.margin, validation.y)]
+            if communicator is not None:
+                rows = communicator.gather(rows[0])
+            margin = np.concatenate([margin for margin, _ in rows])
+            y = np.concatenate([y for _, y in rows])
+            # Scorers get margins that are at hand; nobody looks at the rows themselves.
+            return score_all(Validation(np.zeros((len(y), 1)), y, None, margin, 1))
+
+        return score
+
+
+class _HeldRows(Validation):
+    """Validation rows of one worker, who may have none."""
+
+    def add(self, trees: Trees) -> None:
+        if len(self.y):
+            super().add(trees)
+
+
+def _stopped(watch: Watch) -> bool:
+    """Whether the rounds of a checkpoint were enough."""
+    stopping = watch.stopping
+    if stopping is None or not stopping.best_round:
+        return False
+    n_rounds = len(next(iter(watch.evals_result["validation"].values())))
+    return n_rounds - stopping.best_round >= stopping.n_iter_no_change
+
+
+def _agrees(now: BoostingRound) -> None:
+    """Leave it to the worker that asks."""
+
+
+def _forest(
+    estimator: RobustRandomForestClassifier,
+    plan: Plan,
+    table: HistTable,
+    part: Part,
+    y: Float32Array,
+    raw_weight: FloatArray | None,
+) -> Trees:
+    assert plan.classes is not None
+    # The table as the estimator's rules see it: its size, classes and weights.
+    data: Any = SimpleNamespace(
+        X=np.broadcast_to(0.0, (plan.n_all, plan.n_features)),
+        classes=plan.classes,
+        weight=raw_weight if plan.weighted else None,
+    )
+    draw = replace(estimator._draw(plan.n_all), part=part)
+    monotonic = estimator._monotonic(estimator.monotonic_cst, plan.n_features, plan.feature_names)
+    if monotonic.any() and len(plan.classes) > 2:
+        raise ValueError(
+            f"monotonic_cst needs two classes, y has {len(plan.classes)}; drop it, or train one "
+            f"model per class."
+        )
+    if estimator.criterion == "newton":
+        loss: Loss = BinaryLogistic() if len(plan.classes) == 2 else Softmax(len(plan.classes))
+        about = {
+            "link": loss.link,
+            "classes": plan.classes,
+            "feature_names": plan.feature_names,
+        }
+        model = Model(loss.base(y, raw_weight, part.others), plan.n_features, about)
+        newton_rules = estimator._newton_rules(plan.n_features, draw)
+        return train_newton_forest(
+            table,
+            y,
+            plan.weights(raw_weight),
+            loss,
+            model,
+            monotonic,
+            newton_rules,
+            draw,
+            plan.seeds,
+        )
+    estimator._check_inner(data)
+    rules = replace(
+        estimator._rules(data),
+        min_samples_leaf=count_of(estimator.min_samples_leaf, draw.n_drawn),
+        min_samples_split=max(2, count_of(estimator.min_samples_split, draw.n_drawn)),
+    )
+    return train_share_forest(
+        table,
+        y.astype(np.int32),
+        plan.classes,
+        raw_weight,
+        monotonic,
+        rules,
+        draw,
+        plan.seeds,
+        plan.n_features,
+        plan.feature_names,
+    )
