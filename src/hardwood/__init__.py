@@ -9,7 +9,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hardwood import datasets, distributed
+    from hardwood import dask, datasets, distributed
     from hardwood.attack.cheng import ChengSettings
     from hardwood.attack.find import find_adversarial
     from hardwood.attack.result import AttackResult
@@ -117,6 +117,7 @@ __all__ = [
     "audit",
     "certified_accuracy",
     "certify",
+    "dask",
     "datasets",
     "distributed",
     "find_adversarial",
@@ -128,7 +129,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("datasets", "distributed"):
+    if name in ("dask", "datasets", "distributed"):
         return import_module(f"hardwood.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'hardwood' has no attribute {name!r}")

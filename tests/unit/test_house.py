@@ -112,6 +112,6 @@ def test_every_public_name_resolves_and_is_documented(name):
 
 
 def test_the_list_of_public_names_is_one():
-    assert hw.__all__ == sorted([*hw._HOME, "datasets", "distributed"])
+    assert hw.__all__ == sorted([*hw._HOME, "dask", "datasets", "distributed"])
     with pytest.raises(AttributeError, match="module 'hardwood' has no attribute 'Oak'"):
         _ = hw.Oak

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+import numpy as np
+
 from hardwood import _core
 from hardwood.errors import CommunicationError
 
@@ -50,6 +52,13 @@ class Communicator:
         self.core: _core.Communicator = _core.collective(
             address(library.XGCommunicatorAllreduce), address(library.XGBGetLastError)
         )
+
+    def meet(self) -> None:
+        """Wait until everybody has come here."""
+        try:
+            self.core.sum(np.zeros(1, dtype=np.int64))
+        except RuntimeError as error:
+            raise lost(error) from error
 
     def gather(self, value: T) -> list[T]:
         """Give everybody the values of all, by rank."""

@@ -1,0 +1,170 @@
+"""Questions about a model, asked where the rows are; the model is sent once."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+import hardwood as hw
+from hardwood.dask.collections import is_frame, partitions
+from hardwood.threat import Threat
+
+
+def predict(model: Any, X: Any, *, method: str = "predict") -> Any:
+    """Predict the partitions of a collection, lazily.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one.
+    X : dask.array, dask.dataframe or list of delayed partitions
+        Rows.
+    method : str, default="predict"
+        What is asked of the model: ``"predict"``, ``"predict_proba"`` or ``"decision_function"``.
+
+    Returns
+    -------
+    dask.array or list of delayed arrays
+        An array for arrays and frames, otherwise a list.
+    """
+    sent = dask.delayed(model, pure=True)
+    parts = [dask.delayed(_predicted)(sent, method, part) for part in partitions(X, "X")]
+    if not isinstance(X, da.Array) and not is_frame(X):
+        return parts
+    sample = _predicted(model, method, np.zeros((1, model.n_features_in_)), named=False)
+    n_rows = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(parts)
+    return da.concatenate(
+        [
+            da.from_delayed(part, shape=(n, *sample.shape[1:]), dtype=sample.dtype)
+            for part, n in zip(parts, n_rows, strict=True)
+        ],
+        allow_unknown_chunksizes=True,
+    )
+
+
+def _predicted(model: Any, method: str, rows: Any, named: bool = True) -> Any:
+    if len(rows) == 0:
+        none = np.zeros((1, model.n_features_in_))
+        return _predicted(model, method, none, named=False)[:0]
+    if named or not hasattr(model, "feature_names_in_"):
+        return getattr(model, method)(rows)
+    import pandas as pd
+
+    return getattr(model, method)(pd.DataFrame(rows, columns=model.feature_names_in_))
+
+
+def certify(model: Any, X: Any, y: Any, threat: Threat, **options: Any) -> "hw.Certificate":
+    """Certify the rows of a collection; see `hardwood.certify`.
+
+    Parameters
+    ----------
+    model : estimator or Trees
+        Anything that `load_model` takes.
+    X, y : dask.array, dask.dataframe or list of delayed partitions
+        Rows and labels.
+    threat : Threat
+        What the adversary may do.
+    **options : Any
+        Of `hardwood.certify`; a `time_limit` is one for each partition.
+
+    Returns
+    -------
+    Certificate
+        Of all rows, in order.
+    """
+    result: hw.Certificate = _asked(hw.certify, model, X, y, (threat,), options)
+    return result
+
+
+def minimal_distance(model: Any, X: Any, y: Any, **options: Any) -> "hw.DistanceResult":
+    """Find the smallest change that fools the model, row by row; see `hardwood.minimal_distance`.
+
+    Parameters
+    ----------
+    model : estimator or Trees
+        Anything that `load_model` takes.
+    X, y : dask.array, dask.dataframe or list of delayed partitions
+        Rows and labels.
+    **options : Any
+        Of `hardwood.minimal_distance`; a `time_limit` is one for each partition.
+
+    Returns
+    -------
+    DistanceResult
+        Of all rows, in order.
+    """
+    result: hw.DistanceResult = _asked(hw.minimal_distance, model, X, y, (), options)
+    return result
+
+
+def find_adversarial(model: Any, X: Any, y: Any, **options: Any) -> "hw.AttackResult":
+    """Attack the rows of a collection; see `hardwood.find_adversarial`.
+
+    Parameters
+    ----------
+    model : estimator or Trees
+        Anything that `load_model` takes.
+    X, y : dask.array, dask.dataframe or list of delayed partitions
+        Rows and labels.
+    **options : Any
+        Of `hardwood.find_adversarial`.
+
+    Returns
+    -------
+    AttackResult
+        Of all rows, in order.
+    """
+    result: hw.AttackResult = _asked(hw.find_adversarial, model, X, y, (), options)
+    return result
+
+
+def _asked(
+    question: Callable[..., Any], model: Any, X: Any, y: Any, more: tuple[Any, ...], options: Any
+) -> Any:
+    sent = dask.delayed(model, pure=True)
+    of_rows, of_labels = partitions(X, "X"), partitions(y, "y")
+    if len(of_rows) != len(of_labels):
+        raise ValueError(
+            f"X has {len(of_rows)} partitions but y has {len(of_labels)}; repartition them alike."
+        )
+    answers = dask.compute(
+        *[
+            dask.delayed(_answered)(question, sent, rows, labels, more, options)
+            for rows, labels in zip(of_rows, of_labels, strict=True)
+        ]
+    )
+    filled = [answer for answer in answers if answer is not None]
+    if not filled:
+        raise ValueError("There are no rows: all partitions are empty.")
+    return _together(filled)
+
+
+def _answered(
+    question: Callable[..., Any],
+    model: Any,
+    rows: Any,
+    labels: Any,
+    more: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    return question(model, rows, np.asarray(labels), *more, **options) if len(rows) else None
+
+
+def _together(answers: list[Any]) -> Any:
+    """One result of those of parts: rows one after the other, the rest as in the first."""
+    first = answers[0]
+    joined: dict[str, Any] = {}
+    for field in fields(first):
+        values = [getattr(answer, field.name) for answer in answers]
+        if isinstance(values[0], np.ndarray) and values[0].ndim > 0:
+            joined[field.name] = np.concatenate(values)
+        elif hasattr(values[0], "columns"):
+            import pandas as pd
+
+            joined[field.name] = pd.concat(values)
+        else:
+            joined[field.name] = max(values) if field.name == "seconds" else values[0]
+    return type(first)(**joined)

@@ -1,0 +1,232 @@
+"""Fits on a real cluster: a scheduler and workers, each a process of its own, on loopback."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import hardwood as hw
+from distributed import Client
+from faults import SignalAt
+from hardwood import dask as hd
+
+TESTS = Path(__file__).resolve().parents[1]
+
+RNG = np.random.default_rng(1)
+N = 1100
+X = RNG.normal(size=(N, 4))
+X[RNG.random(X.shape) < 0.05] = np.nan
+BINARY = np.array(["no", "yes"])[(np.nansum(X, axis=1) + RNG.normal(size=N) > 0).astype(int)]
+MANY = np.digitize(np.nansum(X, axis=1), [-1, 1])
+NUMBERS = np.nansum(X, axis=1)
+WEIGHT = RNG.random(N) * 2
+SMALL = {"eps": 0.1, "inner": "exact", "n_estimators": 6, "max_depth": 3}
+
+
+class Cluster:
+    """Processes that are started when they are needed, and all stopped in the end."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.workers = {}  # process by address
+        file = folder / "scheduler.json"
+        self.processes = []
+        self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)
+        )
+        self.client = Client(scheduler_file=str(file), timeout=60)
+
+    def _start(self, kind, *options):
+        log = open(self.folder / f"{kind}{len(self.processes)}.log", "w")
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+        process = subprocess.Popen(
+            [*command, "--no-dashboard"], env=environment, stdout=log, stderr=log
+        )
+        self.processes.append(process)
+        return process
+
+    def at_least(self, n_workers):
+        """Addresses of as many workers, with new ones for those that tests have ended."""
+        alive = set(self.client.nthreads())
+        n_missing = n_workers - len(alive)
+        options = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
+        address = self.client.scheduler.address
+        for _ in range(n_missing):
+            self._start("worker", address, *options, "--preload", "hardwood.dask")
+        self.client.wait_for_workers(n_workers, timeout=90)
+        return sorted(self.client.nthreads())[:n_workers]
+
+    def pid(self, address):
+        return self.client.run(os.getpid, workers=[address])[address]
+
+    def close(self):
+        self.client.close(timeout=5)
+        for process in self.processes:
+            with_signal = process.poll() is None
+            if with_signal:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    running = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield running
+    running.close()
+
+
+def cut(array, cuts):
+    return [dask.delayed(part) for part in np.split(array, cuts)]
+
+
+def assert_same_trees(fitted, wanted):
+    for name in "feature threshold left right missing_left value gain cover base".split():
+        np.testing.assert_array_equal(
+            getattr(fitted.trees_, name), getattr(wanted.trees_, name), err_msg=name
+        )
+
+
+CASES = {  # workers, partitions, model, labels, weights
+    "paper": (1, 1, {"inner": "paper"}, BINARY, None),
+    "classes": (2, 5, {"subsample": 0.7, "random_state": 1}, MANY, WEIGHT),
+    "numbers": (3, 17, {}, NUMBERS, None),
+    "forest": (4, 9, {"n_estimators": 3, "random_state": 1, "method": "hist"}, MANY, None),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_cluster_trains_the_model_of_one_process(cluster, kind):
+    n_workers, n_partitions, change, y, weight = CASES[kind]
+    workers = cluster.at_least(n_workers)
+    name = {"numbers": "RobustGradientBoostingRegressor", "forest": "RobustRandomForestClassifier"}
+    name = name.get(kind, "RobustGradientBoostingClassifier")
+    parameters = {**SMALL, **change}
+    wanted = getattr(hw, name)(**parameters, n_jobs=1).fit(X, y, weight)
+    cuts = np.sort(np.random.default_rng(n_partitions).integers(0, N, n_partitions - 1))
+    cuts[: n_partitions // 4] = 0  # empty partitions, also the first one
+    fitted = getattr(hd, name)(**parameters).fit(
+        cut(X, cuts),
+        cut(y, cuts),
+        None if weight is None else cut(weight, cuts),
+        workers=workers,
+    )
+    assert type(fitted) is getattr(hw, name)
+    assert_same_trees(fitted, wanted)
+
+
+def test_arrays_and_frames_with_validation_rows(cluster):
+    cluster.at_least(2)
+    model = hd.RobustGradientBoostingClassifier(
+        **{**SMALL, "n_estimators": 40, "learning_rate": 0.9},
+        early_stopping=True,
+        n_iter_no_change=2,
+    )
+    local = hw.RobustGradientBoostingClassifier(**model.get_params())
+    table = pd.DataFrame(X, columns=list("abcd"))
+    wanted = clone(local).fit(table[:900], BINARY[:900], X_val=table[900:], y_val=BINARY[900:])
+    assert wanted.n_estimators_ < 38
+    for _ in range(2):  # a second fit that stops early
+        fitted = model.fit(
+            dd.from_pandas(table[:900], npartitions=4),
+            dd.from_pandas(pd.Series(BINARY[:900]), npartitions=4),
+            X_val=dd.from_pandas(table[900:], npartitions=1),
+            y_val=dd.from_pandas(pd.Series(BINARY[900:]), npartitions=1),
+        )
+        assert_same_trees(fitted, wanted)
+        assert fitted.evals_result_ == wanted.evals_result_
+    assert list(fitted.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(model.predict(table), wanted.predict(table))
+    rows, labels = da.from_array(X, chunks=(300, 3)), da.from_array(BINARY, chunks=500)
+    from_arrays = hd.RobustGradientBoostingClassifier(**SMALL).fit(rows, labels)
+    assert_same_trees(from_arrays, hw.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY))
+
+
+def test_questions_are_asked_partition_by_partition(cluster):
+    cluster.at_least(2)
+    model = hw.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY)
+    some = np.nan_to_num(X[:60])
+    label = BINARY[:60]
+    cuts = [0, 25]  # the first partition is empty
+    rows, labels = cut(some, cuts), cut(label, cuts)
+    np.testing.assert_array_equal(
+        hd.predict(model, da.from_array(some, chunks=(20, 4))).compute(), model.predict(some)
+    )
+    proba = hd.predict(model, da.from_array(some, chunks=(20, 4)), method="predict_proba")
+    np.testing.assert_array_equal(proba.compute(), model.predict_proba(some))
+    threat = hw.Threat(0.1)
+    certificate = hd.certify(model, rows, labels, threat)
+    np.testing.assert_array_equal(certificate.status, hw.certify(model, some, label, threat).status)
+    distance = hd.minimal_distance(model, rows, labels)
+    alone = hw.minimal_distance(model, some, label)
+    np.testing.assert_array_equal(distance.upper, alone.upper)
+    found = hd.find_adversarial(model, rows, labels, method="kantchelian")
+    np.testing.assert_array_equal(found.success, distance.upper > 0)
+
+
+@pytest.mark.parametrize(("kind", "n_rounds"), [("killed", 1), ("stopped", 3), ("first", 6)])
+def test_a_lost_worker_costs_some_rounds_and_nothing_else(cluster, kind, n_rounds):
+    workers = cluster.at_least(3)
+    wanted = hw.RobustGradientBoostingClassifier(**SMALL, n_jobs=1).fit(X, MANY)
+    victim = cluster.pid(workers[0 if kind == "first" else 2])
+    number = signal.SIGSTOP if kind == "stopped" else signal.SIGKILL
+    model = hd.RobustGradientBoostingClassifier(
+        **SMALL, callbacks=[SignalAt(n_rounds, victim, number)]
+    )
+    cuts = [200, 200, 500, 700, 900]
+    fitted = model.fit(
+        cut(X, cuts), cut(MANY, cuts), workers=workers, timeout=4, checkpoint_every=2
+    )
+    assert_same_trees(fitted, wanted)
+
+
+def test_two_fits_at_once_wait_for_each_other(cluster):
+    cluster.at_least(2)
+    fitted = {}
+
+    def fit(label):
+        y = {"binary": BINARY, "many": MANY}[label]
+        model = hd.RobustGradientBoostingClassifier(**SMALL)
+        cuts = [300, 600]
+        fitted[label] = model.fit(cut(X, cuts), cut(y, cuts), client=cluster.client)
+
+    threads = [threading.Thread(target=fit, args=(label,)) for label in ("binary", "many")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert_same_trees(fitted["binary"], hw.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY))
+    assert_same_trees(fitted["many"], hw.RobustGradientBoostingClassifier(**SMALL).fit(X, MANY))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        ([X[:9], X[:9, :2]], [MANY[:9], MANY[:9]], "partition 1 has 2 features but partition 0"),
+        ([X[:9], X[:9]], [MANY[:9], np.full(9, np.nan)], "partition 1: Input y contains NaN"),
+        ([X[:9], X[:9]], [np.ones(9), np.ones(9)], "only one class, 1.0, in all 2 partitions"),
+        ([X[:9], X[:9]], [MANY[:9]], "X has 2 partitions but y has 1"),
+        ([X[:0]], [MANY[:0]], "There are no rows: all 1 partitions are empty"),
+    ],
+)
+def test_bad_partitions_are_named(cluster, X, y, words):
+    cluster.at_least(1)
+    model = hd.RobustGradientBoostingClassifier(**SMALL)
+    with pytest.raises(ValueError, match=words):
+        model.fit([dask.delayed(part) for part in X], [dask.delayed(part) for part in y])
+
+
+def test_arrays_in_memory_are_refused():
+    with pytest.raises(TypeError, match="X must be a dask"):
+        hd.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY)
