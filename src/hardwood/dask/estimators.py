@@ -25,9 +25,8 @@ class RobustGradientBoostingClassifier(boosting.RobustGradientBoostingClassifier
     """Robust gradient boosting of classes on a Dask cluster.
 
     The parameters are those of ``hardwood.RobustGradientBoostingClassifier``. `fit` takes Dask's
-    collections, trains on the workers that hold their partitions, and gives an ordinary
-    """Robust gradient boosting of classes on a Dask cluster.
-    this object gets the same fitted attributes.
+    collections, trains on the workers that hold their partitions, and gives an ordinary estimator
+    whose trees are those of one machine with all rows; this object gets the same fitted attributes.
     """
 
     def fit(
@@ -70,9 +69,8 @@ class RobustGradientBoostingRegressor(boosting.RobustGradientBoostingRegressor):
     """Robust gradient boosting of numbers on a Dask cluster.
 
     The parameters are those of ``hardwood.RobustGradientBoostingRegressor``. `fit` takes Dask's
-    collections, trains on the workers that hold their partitions, and gives an ordinary
-    ``hardwood.RobustGradientBoostingRegressor`` whose trees are those of one machine with all rows;
-    this object gets the same fitted attributes.
+    collections, trains on the workers that hold their partitions, and gives an ordinary estimator
+    whose trees are those of one machine with all rows; this object gets the same fitted attributes.
     """
 
     def fit(
@@ -115,9 +113,8 @@ class RobustRandomForestClassifier(forest.RobustRandomForestClassifier):
     """A robust random forest on a Dask cluster.
 
     The parameters are those of ``hardwood.RobustRandomForestClassifier``. `fit` takes Dask's
-    collections, trains on the workers that hold their partitions, and gives an ordinary
-    ``hardwood.RobustRandomForestClassifier`` whose trees are those of one machine with all rows;
-    this object gets the same fitted attributes.
+    collections, trains on the workers that hold their partitions, and gives an ordinary estimator
+    whose trees are those of one machine with all rows; this object gets the same fitted attributes.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:

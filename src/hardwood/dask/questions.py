@@ -10,6 +10,7 @@ import numpy as np
 
 import hardwood as hw
 from hardwood.dask.collections import is_frame, partitions
+from hardwood.model.given import Given
 from hardwood.threat import Threat
 
 
@@ -154,17 +155,26 @@ def _answered(
 
 
 def _together(answers: list[Any]) -> Any:
-    """One result of those of parts: rows one after the other, the rest as in the first."""
-    first = answers[0]
+    """One result of those of parts: what is told row by row, and the rest as in the first."""
     joined: dict[str, Any] = {}
-    for field in fields(first):
+    for field in fields(answers[0]):
         values = [getattr(answer, field.name) for answer in answers]
-        if isinstance(values[0], np.ndarray) and values[0].ndim > 0:
-            joined[field.name] = np.concatenate(values)
-        elif hasattr(values[0], "columns"):
-            import pandas as pd
-
-            joined[field.name] = pd.concat(values)
+        if isinstance(values[0], Given):
+            joined[field.name] = Given(
+                _rows_of([value.X for value in values]),
+                _rows_of([value.table for value in values]),
+                values[0].trees,
+            )
+        elif hasattr(values[0], "shape") and field.name != "classes":
+            joined[field.name] = _rows_of(values)
         else:
             joined[field.name] = max(values) if field.name == "seconds" else values[0]
-    return type(first)(**joined)
+    return type(answers[0])(**joined)
+
+
+def _rows_of(tables: list[Any]) -> Any:
+    if isinstance(tables[0], np.ndarray):
+        return np.concatenate(tables)
+    import pandas as pd
+
+    return pd.concat(tables)
