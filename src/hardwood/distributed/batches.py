@@ -102,7 +102,10 @@ class _BatchPieces:
         return [ask(piece) for piece in self]
 
     def together(self, ask: Callable[[Piece], T], merge: Callable[[list[T]], T]) -> T:
-        """As a counter does: two answers of equal standing are merged at once."""
+        """As a counter does: two answers of equal standing are merged at once.
+
+        So neighbours are put together in the same order as on a cluster, with few that wait.
+        """
         waiting: list[tuple[int, T]] = []
         for piece in self:
             level, answer = 0, ask(piece)
@@ -110,7 +113,10 @@ class _BatchPieces:
                 answer = merge([waiting.pop()[1], answer])
                 level += 1
             waiting.append((level, answer))
-        return merge([answer for _, answer in waiting])
+        answer = merge([waiting.pop()[1]])
+        while waiting:
+            answer = merge([waiting.pop()[1], answer])
+        return answer
 
 
 def fit_batches(

@@ -162,7 +162,7 @@ def fit_pieces(
 def finished(plan: Plan, outcome: Outcome) -> Any:
     """An ordinary estimator with this outcome."""
     estimator = clone(plan.estimator)
-    for name in ("n_features_in_", "feature_names_in_"):
+    for name in ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories", "_whole"):
         if hasattr(plan.estimator, name):
             setattr(estimator, name, getattr(plan.estimator, name))
     if plan.classes is not None:
@@ -170,7 +170,7 @@ def finished(plan: Plan, outcome: Outcome) -> Any:
         estimator.n_classes_ = len(plan.classes)
     estimator.trees_ = outcome.trees
     if hasattr(estimator, "learning_rate"):
-        estimator._grown = outcome.trees
+        estimator._grown, estimator._ranks = outcome.trees, None
         estimator.n_estimators_ = outcome.trees.n_trees // outcome.trees.n_outputs
         estimator.evals_result_ = outcome.evals_result
     if not np.any(outcome.trees.feature != LEAF):

@@ -17,7 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hardwood import _check, _sums
 from hardwood._check import FloatArray
-from hardwood.estimators._base import RobustEstimator
+from hardwood.estimators._base import Columns, RobustEstimator
+from hardwood.estimators._columns import learn_categories, whole_columns
+from hardwood.estimators.boosting import _RobustGradientBoosting
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.sketch import CodedRows, Counts, Cuts, Sketch
 from hardwood.threat import Reach
@@ -54,6 +56,7 @@ class Survey:
     n_rows: int
     n_features: int
     columns: tuple[str, ...] | None
+    whole: tuple[int, ...]  # columns of whole numbers
     has_weight: bool
     classes: npt.NDArray[Any] | None = None  # of a classifier, if there are rows
     class_counts: npt.NDArray[np.int64] | None = None
@@ -92,8 +95,7 @@ class Plan:
     """What all pieces agree on."""
 
     estimator: RobustEstimator  # its parameters, and the fitted attributes about columns
-    n_features: int
-    feature_names: list[str] | None
+    columns: Columns
     reach: Reach
     seeds: list[int]  # of the model, or of its trees
     classes: npt.NDArray[Any] | None = None
@@ -103,6 +105,11 @@ class Plan:
     n_rows: list[int] = field(default_factory=list)  # of each piece, those with weight
     cuts: Cuts | None = None
     sketch_error: float = 0.0
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.columns.n_features
 
     @property
     def n_all(self) -> int:
@@ -186,12 +193,20 @@ def _checked_weight(given: Any, n_rows: int) -> FloatArray:
 
 def survey(estimator: RobustEstimator, piece: Piece) -> Survey:
     """Look at a piece."""
+    categories = learn_categories(piece.X, estimator.categorical_features) if len(piece.X) else {}
+    for feature in categories:
+        name = list(piece.X.columns)[feature] if hasattr(piece.X, "columns") else feature
+        raise ValueError(
+            f"{piece.name}: column {name!r} holds categories, and rows in parts are numbers for "
+            f"now; encode it, or fit on one machine."
+        )
     X, y, _ = checked(estimator, piece)
     columns = getattr(piece.X, "columns", None)
     names = tuple(columns) if columns is not None else None
     if names is not None and not all(isinstance(name, str) for name in names):
         names = None
-    seen = Survey(piece.name, len(X), X.shape[1], names, piece.weight is not None)
+    whole = tuple(whole_columns(piece.X, {}))
+    seen = Survey(piece.name, len(X), X.shape[1], names, whole, piece.weight is not None)
     if not is_classifier(estimator) or len(X) == 0:
         return seen
     classes, counts = np.unique(y, return_counts=True)
@@ -221,10 +236,11 @@ def agree(estimator: RobustEstimator, surveys: Sequence[Survey]) -> Plan:
     fitted.n_features_in_ = first.n_features
     if first.columns is not None:
         fitted.feature_names_in_ = np.array(first.columns, dtype=object)
-    names = fitted._feature_names()
-    plan = Plan(
-        fitted, first.n_features, names, fitted._reach(first.n_features, names), _seeds(estimator)
-    )
+    whole = [f for f in first.whole if all(f in seen.whole for seen in filled)]
+    fitted._categories, fitted._whole = {}, whole
+    fitted.is_categorical_ = np.zeros(first.n_features, dtype=bool)
+    columns = Columns(first.n_features, fitted._feature_names(), {}, {}, whole)
+    plan = Plan(fitted, columns, _reach(fitted, columns), _seeds(estimator))
     if is_classifier(estimator):
         classes = np.unique(np.concatenate([seen.classes for seen in filled]))
         if len(classes) < 2:
@@ -242,6 +258,18 @@ def agree(estimator: RobustEstimator, surveys: Sequence[Survey]) -> Plan:
         )
     weighted = first.has_weight or plan.class_weight is not None
     return replace(plan, weighted=weighted, n_rows=[seen.n_rows for seen in surveys])
+
+
+def _reach(estimator: RobustEstimator, columns: Columns) -> Reach:
+    boosts = isinstance(estimator, _RobustGradientBoosting)
+    reach = estimator._training_reach(columns) if boosts else estimator._reach(columns)
+    for word, there in (("only=", reach.only is not None), ("blank=", reach.blank.any())):
+        if there:
+            raise ValueError(
+                f"The threat has {word}, which training on rows in parts does not know yet; fit on "
+                f"one machine, or leave it out."
+            )
+    return reach
 
 
 def _seeds(estimator: RobustEstimator) -> list[int]:

@@ -178,9 +178,7 @@ class _Boosting:
             loss=loss,
             y=self.y,
             weight=weight,
-            monotonic=estimator._monotonic(
-                estimator.monotonic_cst, plan.n_features, plan.feature_names
-            ),
+            monotonic=estimator._monotonic(estimator.monotonic_cst, plan.columns),
             sampling=Sampling(estimator.subsample, estimator.colsample_bytree, plan.seeds[0]),
             learning_rate=estimator.learning_rate,
             rules=replace(rules, least_gain=rules.least_gain * unit),
@@ -233,7 +231,7 @@ class _Boosting:
         about: dict[str, Any] = {
             "link": loss.link,
             "task": "regression" if plan.classes is None else "classification",
-            "feature_names": plan.feature_names,
+            **plan.columns.about,
         }
         if plan.classes is not None:
             about["classes"] = plan.classes
@@ -328,7 +326,7 @@ def _forest(
         weight=raw_weight if plan.weighted else None,
     )
     draw = replace(estimator._draw(plan.n_all), part=part)
-    monotonic = estimator._monotonic(estimator.monotonic_cst, plan.n_features, plan.feature_names)
+    monotonic = estimator._monotonic(estimator.monotonic_cst, plan.columns)
     if monotonic.any() and len(plan.classes) > 2:
         raise ValueError(
             f"monotonic_cst needs two classes, y has {len(plan.classes)}; drop it, or train one "
@@ -339,7 +337,7 @@ def _forest(
         about = {
             "link": loss.link,
             "classes": plan.classes,
-            "feature_names": plan.feature_names,
+            **plan.columns.about,
         }
         model = Model(loss.base(y, raw_weight, part.others), plan.n_features, about)
         newton_rules = estimator._newton_rules(plan.n_features, draw)
@@ -369,6 +367,5 @@ def _forest(
         rules,
         draw,
         plan.seeds,
-        plan.n_features,
-        plan.feature_names,
+        {"n_features": plan.n_features, **plan.columns.about},
     )

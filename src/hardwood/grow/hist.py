@@ -130,7 +130,7 @@ class HistTable:
             cuts.edges,
             cuts.usual,
             max_bins=cuts.max_bins,
-            reach=reach.limits,
+            reach=reach.ends,
             number=np.empty(0, np.uint32) if part.others is None else part.number(),
             others=part.others,
             n_threads=n_threads,

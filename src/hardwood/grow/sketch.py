@@ -129,12 +129,12 @@ class Sketch:
     def cuts(self, reach: Reach, max_bins: int) -> "Cuts":
         """Choose the edges of bins as a table of all rows does."""
         edges, usual = [], []
-        for feature, limits in zip(self.features, reach.limits, strict=True):
+        for feature, ends in zip(self.features, reach.ends, strict=True):
             chosen, code = _core.choose_edges(
                 feature.x,
                 feature.count,
                 feature.n_missing,
-                np.ascontiguousarray(limits[None, :]),
+                np.ascontiguousarray(ends[None, :]),
                 max_bins=max_bins,
             )
             edges.append(chosen)
