@@ -34,7 +34,7 @@ from hardwood.ensemble.loss import (
     Loss,
     Softmax,
 )
-from hardwood.estimators._base import RobustEstimator, count_of
+from hardwood.estimators._base import RobustEstimator, TargetData, count_of
 from hardwood.estimators.boosting import _RobustGradientBoosting
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.hist import HistTable
@@ -251,9 +251,8 @@ class _Boosting:
             watch.evals_result = copy.deepcopy(start.evals_result)
         if share.held is None:
             return watch
-        if estimator.scoring is not None:
-            watch.scorer = self._scorer(model)
-        elif estimator.early_stopping and not isinstance(loss, KnownLoss):
+        known = estimator.scoring is not None or isinstance(loss, KnownLoss)
+        if estimator.early_stopping and not known:
             raise ValueError(
                 "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
                 "scoring."
@@ -262,6 +261,8 @@ class _Boosting:
         X = np.concatenate([empty.X, *(piece.X for piece in share.held)])
         y = np.concatenate([empty.y, *(piece.y for piece in share.held)])
         loss.check(y)
+        if estimator.scoring is not None:
+            watch.scorer = self._scorer(model, y)
         margin = np.tile(model.base.astype(np.float32), (len(y), 1))
         if start is not None and len(y):
             margin = start.trees.margin(X, n_jobs=estimator.n_jobs).astype(np.float32)
@@ -273,20 +274,21 @@ class _Boosting:
                 watch.stopping.best_round = start.best_round
         return watch
 
-    def _scorer(self, model: Model) -> Scorer:
-        score_all = self.estimator._scorer(model)
-        communicator = self.communicator
+    def _scorer(self, model: Model, y: Float32Array) -> Scorer:
+        """A scorer that looks at the margins of all workers' validation rows."""
+        everyone = np.concatenate(self._of_all(y))
+        # Margins are at hand, so nobody looks at the rows themselves.
+        rows = TargetData(np.zeros((len(everyone), 1)), everyone, None, self.share.plan.columns)
+        score_all = self.estimator._scorer(model, rows)
 
         def score(validation: Validation) -> float:
-            rows = [(validation.margin, validation.y)]
-            if communicator is not None:
-                rows = communicator.gather(rows[0])
-            margin = np.concatenate([margin for margin, _ in rows])
-            y = np.concatenate([y for _, y in rows])
-            # Scorers get margins that are at hand; nobody looks at the rows themselves.
-            return score_all(Validation(np.zeros((len(y), 1)), y, None, margin, 1))
+            margin = np.concatenate(self._of_all(validation.margin))
+            return score_all(Validation(rows.X, everyone, None, margin, 1))
 
         return score
+
+    def _of_all(self, mine: Float32Array) -> list[Float32Array]:
+        return [mine] if self.communicator is None else self.communicator.gather(mine)
 
 
 class _HeldRows(Validation):
