@@ -139,6 +139,6 @@ class Plan:
         fooled = [
             (length, k)
             for k, (_, length) in enumerate(points)
-            if wanted(labels[k]) and (self.norm == "inf" or length <= limit * (1 + 1e-12))
+            if wanted(labels[k]) and (self.norm in ("inf", 0) or length <= limit * (1 + 1e-12))
         ]
         return min(fooled, default=(math.inf, None))[0]

@@ -14,6 +14,11 @@ def attack(target: Target, effort: Effort) -> Attempt:
             'method="descent" measures in the norms "inf", 1 and 2, got norm=0; '
             'use method="symbolic".'
         )
+    if not target.on_numbers:
+        raise ValueError(
+            'method="descent" knows numbers that move freely, away from one label; this model or '
+            'threat has more: use method="exact" or "symbolic".'
+        )
     X_adv = target.ask(_core.descent, effort)
     missed = np.flatnonzero(~np.isfinite(target.lengths(X_adv)))
     if len(missed) and not effort.over:

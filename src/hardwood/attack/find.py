@@ -6,16 +6,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from hardwood import _check, _core
+from hardwood import _check
 from hardwood._check import FloatArray
 from hardwood.attack import cheng, descent, exact, papernot, symbolic
 from hardwood.attack.cheng import ChengSettings
 from hardwood.attack.result import AttackResult
-from hardwood.attack.target import Attempt, BoolArray, Target, open_target
+from hardwood.attack.target import Attempt, BoolArray, Target
 from hardwood.model.given import Given
-from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
+from hardwood.threat import Norm, Threat, as_threat, check_norm
+from hardwood.verify.asked import fold_rows
 from hardwood.verify.effort import Effort, Progress
-from hardwood.verify.problem import Problem
 
 Method = Literal["auto", "exact", "papernot", "kantchelian", "symbolic", "cheng", "descent"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -32,6 +32,7 @@ def find_adversarial(
     *,
     method: Method = "auto",
     norm: Any = "inf",
+    target: Any = None,
     threat: Threat | None = None,
     settings: ChengSettings | None = None,
     X_train: Any = None,
@@ -70,6 +71,9 @@ def find_adversarial(
         - "symbolic": one best change of a single feature after the other; quick, for norm 0.
     norm : {"inf", 1, 2, 0}, default="inf"
         How a change is measured.
+    target : label or None, default=None
+        The label that rows shall get; None: any but `y`. Rows that have it already have the status
+        ``"there"``.
     threat : Threat or None, default=None
         What the adversary may do: directions, valid range, fixed features, and how far: only
         examples within its ``eps`` count. Its norm must be `norm`. Where its sizes differ between
@@ -126,48 +130,60 @@ def find_adversarial(
         named = ", ".join(f'"{name}"' for name in METHODS)
         raise ValueError(f"method must be one of {named}, got method={method!r}.")
     effort = Effort(time_limit, total_time_limit, progress)
-    limited = threat is not None
-    threat = as_threat(1, threat, norm)
-    if threat.norm != norm:
+    given = as_threat(1, threat, norm)
+    if given.norm != norm:
         raise ValueError(
-            f"threat has norm={threat.norm!r} but norm={norm!r} was asked for; make them equal."
+            f"threat has norm={given.norm!r} but norm={norm!r} was asked for; make them equal."
         )
     if settings is not None and (method != "cheng" or not isinstance(settings, ChengSettings)):
         raise ValueError(
             f'settings must be a ChengSettings, with method="cheng"; got method={method!r} and '
             f"settings={settings!r}."
         )
-    target, ball, names = _target(model, X, y, norm, threat, n_jobs, method == "cheng", threshold)
-    pool = _pool(target, names, X_train, y_train)
-    wrong = target.fooled(target.X, np.arange(len(target.X)))
-    right = np.flatnonzero(~wrong)
-    attacked = target.rows(right)
+    asked = Target.of(
+        model,
+        X,
+        y,
+        threat,
+        norm,
+        black_box=method == "cheng",
+        wanted=target,
+        n_jobs=n_jobs,
+        threshold=threshold,
+    )
+    pool = _pool(asked, X_train, y_train)
+    wrong = asked.fooled(asked.X, np.arange(len(asked.X)))
+    right = np.flatnonzero(~wrong & asked.attacking)
+    attacked = asked.rows(right)
+    folded = attacked.folded()
     if len(right) == 0:
         attempt = Attempt(np.empty_like(attacked.X), method)
     elif method == "cheng":
         rng = np.random.default_rng(random_state)
-        attempt = cheng.attack(attacked, settings or ChengSettings(), effort, pool, rng)
+        attempt = cheng.attack(folded, settings or ChengSettings(), effort, pool, rng)
     else:
-        attempt = _run(attacked, method, effort)
-    X_adv, distance = _judge(attacked, attempt, ball if limited else None)
-    target.n_queries[right] += attacked.n_queries
-    examples = target.X.copy()
+        attempt = _run(folded, method, effort)
+    asked.n_queries[right] += folded.n_queries
+    X_adv, distance = _judge(attacked, attempt)
+    asked.n_queries[right] += attacked.n_queries
+    there = "misclassified" if target is None else "there"
+    examples = np.where(wrong[:, None], asked.X, np.nan)
     examples[right] = X_adv
-    given = Given(X, target.X, None if target.problem is None else target.problem.trees)
+    rows = Given(X, asked.X, None if asked.problem is None else asked.problem.trees)
     result = AttackResult(
-        X_adv=given.back(examples),
-        distance=np.zeros(len(wrong)),
+        X_adv=rows.back(examples),
+        distance=np.where(wrong, 0.0, np.inf),
         success=np.zeros(len(wrong), dtype=bool),
-        status=np.where(wrong, "misclassified", "survived"),
+        status=np.where(wrong, there, "survived"),
         lower=np.zeros(len(wrong)),
-        n_queries=target.n_queries,
+        n_queries=asked.n_queries,
         seconds=time.perf_counter() - start,
         method=attempt.method,
         norm=norm,
-        feature_names=names,
-        given=given,
+        feature_names=asked.names,
+        given=rows,
     )
-    told_in = ball.unit if ball.multiples else 1.0
+    told_in = asked.ball.unit if asked.ball.multiples else 1.0
     result.distance[right] = distance / told_in
     result.success[right] = np.isfinite(distance)
     result.status[result.success] = "fooled"
@@ -176,43 +192,20 @@ def find_adversarial(
     return result
 
 
-def _target(
-    model: Any,
-    X: Any,
-    y: Any,
-    norm: Norm,
-    threat: Threat,
-    n_jobs: int | None,
-    black_box: bool,
-    threshold: float | None,
-) -> tuple[Target, Reach, list[str] | None]:
-    predict, table, label, trees, names = open_target(model, X, y, black_box, n_jobs, threshold)
-    threads = _check.thread_count(n_jobs)
-    problem = None
-    if trees is not None:
-        position = _check.labels(y, trees.classes, trees.n_classes, len(table))
-        problem = Problem(trees, table, position, threads)
-    ball = threat.reach(table.shape[1], names).measured().only_numbers("find_adversarial")
-    free = ball.without_radius(norm)
-    return Target(predict, table, label, norm, free, problem, threads), ball, names
-
-
-def _pool(
-    target: Target, names: list[str] | None, X_train: Any, y_train: Any
-) -> tuple[FloatArray, npt.NDArray[Any]]:
-    """Rows and their labels, to look towards."""
+def _pool(target: Target, X_train: Any, y_train: Any) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Rows and their labels, to look towards; one-hot groups are folded, as they are attacked."""
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both or none.")
     if X_train is None:
-        return target.X, target.y
-    table = _check.rows(X_train, target.X.shape[1], names)
+        return target.folded().X, target.y
+    table = _check.rows(X_train, target.X.shape[1], target.names)
     label = np.asarray(y_train)
     if label.shape != (len(table),):
         raise ValueError(
             f"y_train has shape {label.shape} but X_train has {len(table)} rows; pass one label "
             f"per row."
         )
-    return table, label
+    return fold_rows(table, target.ball.groups, target.names), label
 
 
 def _run(target: Target, method: Method, effort: Effort) -> Attempt:
@@ -234,26 +227,24 @@ def _choose(target: Target, effort: Effort) -> Method:
     seconds = len(target.X) * trees.n_leaves * _SECONDS_A_LEAF[target.norm] / target.n_threads
     if trees.n_trees == 1 or seconds <= (effort.total_time_limit or _PATIENCE):
         return "exact"
-    return "symbolic" if target.norm == 0 else "descent"
+    return "symbolic" if target.norm == 0 or not target.on_numbers else "descent"
 
 
-def _judge(target: Target, attempt: Attempt, ball: Reach | None) -> tuple[FloatArray, FloatArray]:
+def _judge(target: Target, attempt: Attempt) -> tuple[FloatArray, FloatArray]:
     """Measure the examples and replay them; what fools nobody or leaves the ball is no example."""
-    X_adv = np.array(attempt.X_adv)
+    X_adv = target.unfolded(attempt.X_adv)
     distance = target.lengths(X_adv)
-    good = np.isfinite(distance)
-    if ball is not None:
-        good &= _inside(target, X_adv, distance, ball)
+    good = np.isfinite(distance) & _inside(target, X_adv, distance)
     row = np.flatnonzero(good)
     good[row] = target.fooled(X_adv[row], row)
     X_adv[~good], distance[~good] = np.nan, np.inf
     return X_adv, distance
 
 
-def _inside(target: Target, X_adv: FloatArray, distance: FloatArray, ball: Reach) -> BoolArray:
-    if target.norm != "inf":
-        within: BoolArray = distance <= ball.radius
-        return within
-    low, high = (np.asarray(end) for end in _core.ball_ends(target.X, ball.limits))
-    outside: BoolArray = np.any((X_adv < low) | (X_adv > high), axis=1)
-    return ~outside
+def _inside(target: Target, X_adv: FloatArray, distance: FloatArray) -> BoolArray:
+    ball = target.ball
+    if ball.radius == np.inf:
+        return np.ones(len(X_adv), dtype=bool)
+    if target.norm != "inf" and not ball.beyond_numbers:
+        return np.asarray(distance <= ball.radius, dtype=bool)
+    return ball.holds(target.X, X_adv, target.norm)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,16 @@ import numpy.typing as npt
 
 from hardwood import _check, _core
 from hardwood._check import FloatArray
-from hardwood.errors import UnsupportedModelError
-from hardwood.model.load import open_model
-from hardwood.model.trees import Trees
-from hardwood.threat import Norm, Reach
+from hardwood.threat import Norm, Reach, Threat, as_threat
+from hardwood.verify.asked import attackers, fold, fold_reach, fold_rows, unfold
 from hardwood.verify.budget import budget, core_norm
 from hardwood.verify.effort import Effort, watched
 from hardwood.verify.problem import Problem
+from hardwood.verify.towards import of_two
 
 BoolArray = npt.NDArray[np.bool_]
 Labels = npt.NDArray[Any]
+Predict = Callable[[FloatArray], Labels]
 
 
 @dataclass(frozen=True)
@@ -27,38 +28,122 @@ class Target:
 
     Attributes
     ----------
+    predict : callable
+        The labels of rows, as the model itself says them.
+    ball : Reach
+        What the threat may do.
+    attacking : ndarray of bool
+        Which rows attack: those of the class that the threat names, or all.
     problem : Problem or None
         The model as trees; None where only its predictions are known.
+    wanted : label or None
+        The label that rows shall get; None: any but their own.
     n_queries : ndarray of int
         Questions asked on behalf of each row so far.
     """
 
-    predict: Callable[[FloatArray], Labels]
+    predict: Predict
     X: FloatArray
     y: Labels
     norm: Norm
-    reach: Reach  # steps of any size
+    ball: Reach
+    attacking: BoolArray
     problem: Problem | None
     n_threads: int
+    names: list[str] | None
+    wanted: Any = None
     n_queries: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_queries", np.zeros(len(self.X), dtype=np.int64))
 
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        threat: Threat | None,
+        norm: Norm,
+        *,
+        black_box: bool,
+        wanted: Any = None,
+        n_jobs: int | None = None,
+        threshold: float | None = None,
+    ) -> "Target":
+        """Open a model; a black box is asked as it is, and its trees are not looked at.
+
+        Without a threat anything may change, by any distance.
+        """
+        given = as_threat(1, threat, norm)
+        own_predict = hasattr(model, "classes_") and hasattr(model, "predict")
+        n_threads = _check.thread_count(n_jobs)
+        if black_box and threshold is None and (own_predict or not _readable(model)):
+            return _without_trees(model, X, y, threat, norm, wanted, n_threads)
+        problem = Problem.of(model, X, y, n_jobs, wanted, threshold)
+        ball = _ball(problem.reach(given), threat)
+        attacking = attackers(problem, ball)
+        trees, names = problem.trees, problem.trees.feature_names or _check.column_names(X)
+        label: Labels = problem.y
+        own_predict = own_predict and threshold is None and problem.source is None
+        if own_predict and trees.classes is not None:
+            predict, label = _own(model, X, names), trees.classes[problem.y]
+        else:
+            wanted = problem.target
+            predict = problem.source or partial(trees.predict_class, n_jobs=n_threads)
+        if problem.target is not None and trees.n_classes == 2:
+            problem = of_two(problem)
+        return cls(
+            predict, problem.X, label, norm, ball, attacking, problem, n_threads, names, wanted
+        )
+
+    @property
+    def reach(self) -> Reach:
+        """The same directions and range, with steps of any size."""
+        return self.ball.without_radius(self.norm)
+
+    @property
+    def on_numbers(self) -> bool:
+        """Whether the core's attacks know all there is: numbers, and one label or another."""
+        if self.problem is None or len(self.problem.trees.categorical_features):
+            return False
+        two = self.wanted is None or self.problem.trees.n_classes == 2
+        return two and not self.ball.beyond_numbers
+
     def fooled(self, Z: FloatArray, row: npt.NDArray[np.int64]) -> BoolArray:
-        """Whether the model gives the points another label than the rows they belong to have."""
+        """Whether the model gives the points a label that the adversary wants."""
         if len(Z) == 0:
             return np.zeros(0, dtype=bool)
         np.add.at(self.n_queries, row, 1)
-        wrong: BoolArray = np.asarray(self.predict(Z) != self.y[row])
-        return wrong
+        label = self.predict(Z)
+        wrong = label != self.y[row] if self.wanted is None else label == self.wanted
+        return np.asarray(wrong, dtype=bool)
 
     def rows(self, kept: npt.NDArray[np.int64]) -> "Target":
         """The same model and some of the rows; queries are counted anew."""
-        problem = self.problem
-        if problem is not None:
-            problem = replace(problem, X=self.X[kept], y=problem.y[kept])
-        return replace(self, X=self.X[kept], y=self.y[kept], problem=problem)
+        problem = None if self.problem is None else self.problem.some(kept)
+        some = {name: getattr(self, name)[kept] for name in ("X", "y", "attacking")}
+        return replace(self, **some, problem=problem)
+
+    def folded(self) -> "Target":
+        """The same with every one-hot group as one feature of categories; see `unfolded`."""
+        groups = self.ball.groups
+        ball = replace(self.ball, only=None)
+        if not groups:
+            return replace(self, ball=ball)
+        problem = None if self.problem is None else fold(self.problem, ball)[0]
+
+        def predict(Z: FloatArray) -> Labels:
+            return self.predict(self.unfolded(Z))
+
+        X = fold_rows(self.X, groups, self.names)
+        return replace(self, predict=predict, X=X, ball=fold_reach(ball), problem=problem)
+
+    def unfolded(self, Z: FloatArray) -> FloatArray:
+        """Points of the folded target as points of this one."""
+        Z = np.array(Z)
+        unfold(Z, self.ball.groups)
+        return Z
 
     @property
     def white_box(self) -> Problem:
@@ -84,6 +169,8 @@ class Target:
 
     def lengths(self, X_adv: FloatArray) -> FloatArray:
         """How far the points are from the rows; infinity for rows of NaN."""
+        if self.ball.beyond_numbers:
+            return self.ball.lengths(self.X, X_adv, self.norm)
         return np.asarray(
             _core.lengths(
                 self.X,
@@ -104,43 +191,24 @@ class Attempt:
     lower: FloatArray | None = None
 
 
-def open_target(
-    model: Any,
-    X: Any,
-    y: Any,
-    black_box: bool,
-    n_jobs: int | None,
-    threshold: float | None = None,
-) -> tuple[Callable[[FloatArray], Labels], FloatArray, Labels, Trees | None, list[str] | None]:
-    """How to ask the model, its rows and labels as it names them, and its trees if they count."""
-    own_predict = hasattr(model, "classes_") and hasattr(model, "predict")
-    if black_box and threshold is None and (own_predict or not _readable(model)):
-        return _without_trees(model, X, y)
-    trees, witness = open_model(model, like=X, threshold=threshold)
-    trees.need_labels()
-    if len(trees.categorical_features):
-        raise UnsupportedModelError(
-            f"find_adversarial cannot attack splits on categories, which this model has on the "
-            f"features {trees.categorical_features.tolist()}; minimal_distance and certify can."
-        )
-    table = trees.rows(X)
-    position = _check.labels(y, trees.classes, trees.n_classes, len(table))
-    names = trees.feature_names or _check.column_names(X)
-    threads = _check.thread_count(n_jobs)
-    if witness is not None and witness.label is not None:
-        return witness.label, table, position, trees, names
-    if own_predict and trees.classes is not None and threshold is None:
-        return _own(model, X, names), table, trees.classes[position], trees, names
-    return lambda Z: trees.predict_class(Z, n_jobs=threads), table, position, trees, names
-
-
 def _readable(model: Any) -> bool:
     return not hasattr(model, "predict") or type(model).__name__ in ("Booster", "Trees")
 
 
+def _ball(reach: Reach, threat: Threat | None) -> Reach:
+    """What the threat may do; without one, steps of any size."""
+    return reach if threat is not None else reach.without_radius()
+
+
 def _without_trees(
-    model: Any, X: Any, y: Any
-) -> tuple[Callable[[FloatArray], Labels], FloatArray, Labels, None, list[str] | None]:
+    model: Any,
+    X: Any,
+    y: Any,
+    threat: Threat | None,
+    norm: Norm,
+    wanted: Any,
+    n_threads: int,
+) -> Target:
     names = _check.column_names(X)
     n_features = getattr(model, "n_features_in_", None)
     table = _check.rows(X, _check.as_table(X).shape[1] if n_features is None else n_features, names)
@@ -148,10 +216,17 @@ def _without_trees(
     classes = getattr(model, "classes_", None)
     classes = np.unique(label) if classes is None else np.asarray(classes)
     _check.labels(y, classes, len(classes), len(table))
-    return _own(model, X, names), table, label, None, names
+    only = None if threat is None else threat.only
+    for what, one in (("target", wanted), ("only", only)):
+        if one is not None and one not in classes.tolist():
+            raise ValueError(f"{what}={one!r} is no label of this model: {classes.tolist()!r}.")
+    ball = _ball(as_threat(1, threat, norm).reach(table.shape[1], names).measured(), threat)
+    attacking = np.asarray(label == only if only is not None else label == label, dtype=bool)
+    predict = _own(model, X, names)
+    return Target(predict, table, label, norm, ball, attacking, None, n_threads, names, wanted)
 
 
-def _own(model: Any, X: Any, names: list[str] | None) -> Callable[[FloatArray], Labels]:
+def _own(model: Any, X: Any, names: list[str] | None) -> Predict:
     """The model's own predict, on tables of the kind that the user passes."""
     kind, room = type(X), type(X).__module__.partition(".")[0]
     keyword = {"pandas": "columns", "polars": "schema"}.get(room)

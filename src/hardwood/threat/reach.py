@@ -132,8 +132,9 @@ class Reach:
             within = within & (self.lengths(X, Z, norm) <= self.radius)
         return within
 
-    def only_numbers(self, what: str) -> "Reach":
-        """The same, for who knows only numbers that move freely: refused where there is more."""
+    @property
+    def beyond_numbers(self) -> list[str]:
+        """What there is beside numbers that move freely, in words."""
         more = {
             "steps relative to the value": self.share.any(),
             "columns of whole numbers": (self.whole & self.limits[:, :2].any(axis=1)).any(),
@@ -143,8 +144,11 @@ class Reach:
             "a number of changes (max_changes)": self.max_changes > 0,
             "attackers of one class (only)": self.only is not None,
         }
-        found = [kind for kind, there in more.items() if there]
-        if found:
+        return [kind for kind, there in more.items() if there]
+
+    def only_numbers(self, what: str) -> "Reach":
+        """The same, for who knows only numbers that move freely: refused where there is more."""
+        if found := self.beyond_numbers:
             raise UnsupportedModelError(
                 f"{what} cannot treat a threat with {', '.join(found)} yet; leave it out of the "
                 f"threat, or ask certify and minimal_distance."

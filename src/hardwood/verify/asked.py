@@ -4,7 +4,7 @@ Certificates, distances, curves and attacks all ask through here. Rows that do n
 out, one-hot groups become one feature of categories each, and examples come back as dummies.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -71,15 +71,7 @@ def fold(problem: Problem, reach: Reach) -> tuple[Problem, Reach]:
     """The same with every one-hot group as categories in its first column, its other columns 0."""
     if not reach.groups:
         return problem, reach
-    X = problem.X.copy()
-    changes = dict(reach.changes)
-    for group in reach.groups:
-        first, *others = group.columns
-        X[:, first] = _codes(problem, group)
-        X[:, others] = 0.0
-        if group.moves:
-            every = np.arange(len(group.columns), dtype=np.int32)
-            changes[first] = (every,) * (len(every) + 1)
+    X = fold_rows(problem.X, reach.groups, problem.trees.feature_names)
     trees, source = fold_trees(problem.trees, reach.groups), problem.source
 
     def of_dummies(Z: FloatArray) -> npt.NDArray[np.int64]:
@@ -89,17 +81,36 @@ def fold(problem: Problem, reach: Reach) -> tuple[Problem, Reach]:
         return source(dummies)
 
     folded = replace(problem, trees=trees, X=X, source=None if source is None else of_dummies)
-    return folded, replace(reach, changes=changes, groups=())
+    return folded, fold_reach(reach)
 
 
-def _codes(problem: Problem, group: Group) -> FloatArray:
+def fold_reach(reach: Reach) -> Reach:
+    """The same threat on folded rows: groups that move are categories."""
+    changes = dict(reach.changes)
+    for group in reach.groups:
+        if group.moves:
+            every = np.arange(len(group.columns), dtype=np.int32)
+            changes[group.columns[0]] = (every,) * (len(every) + 1)
+    return replace(reach, changes=changes, groups=())
+
+
+def fold_rows(X: FloatArray, groups: tuple[Group, ...], names: Sequence[str] | None) -> FloatArray:
+    """Rows with the place of the 1 in the first column of a group, and 0 in the others."""
+    X = X.copy()
+    for group in groups:
+        first, *others = group.columns
+        X[:, first] = _codes(X, group, names)
+        X[:, others] = 0.0
+    return X
+
+
+def _codes(X: FloatArray, group: Group, names: Sequence[str] | None) -> FloatArray:
     """Which column of a group is 1, row by row; refused where that is not one."""
     columns = list(group.columns)
-    dummies = problem.X[:, columns]
+    dummies = X[:, columns]
     right = ((dummies == 0) | (dummies == 1)).all(axis=1) & (dummies.sum(axis=1) == 1)
     if not right.all():
         row = int(np.argmin(right))
-        names = problem.trees.feature_names
         called = columns if names is None else [names[column] for column in columns]
         shown = ", ".join(f"{value:g}" for value in dummies[row])
         raise ValueError(

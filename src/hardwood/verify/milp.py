@@ -1,18 +1,16 @@
 """The distance as a mixed-integer program, solved by HiGHS: slow, and independent of the search."""
 
 import time
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF
 from hardwood.threat import Norm, Reach
+from hardwood.verify.choices import Column, Layout, columns_of
 from hardwood.verify.effort import Effort, Found, Tell, unwatched
 from hardwood.verify.problem import Problem
 
@@ -45,7 +43,7 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: T
     attacked = np.flatnonzero(~wrong)
     asked = 0
     try:
-        layout = _Layout.of(problem.trees)
+        layout = Layout.of(problem.trees)
         for i in attacked:
             if effort.over:
                 break
@@ -86,89 +84,13 @@ def _leads(problem: Problem, y: int) -> list[list[Lead]]:
     return [[(c, y)] for c in range(n_outputs) if c != y]
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """What the programs of all rows share."""
-
-    edges: list[FloatArray]  # of each feature: where the doubles go from left to right
-    edge: FloatArray  # of each node
-    rank: npt.NDArray[np.int64]  # of each node: the place of its threshold among the edges
-    sets: dict[int, set[int]]  # of nodes that ask for categories: those that go right
-    asks: list[npt.NDArray[np.int64]]  # of each feature: its nodes that ask for categories
-
-    @classmethod
-    def of(cls, trees: Trees) -> "_Layout":
-        edge = np.asarray(trees._core.edges())
-        numbers = np.isfinite(edge) & ~trees.categorical
-        rank = np.zeros(len(edge), dtype=np.int64)
-        edges, asks = [], []
-        for f in range(trees.n_features):
-            nodes = np.flatnonzero(trees.feature == f)
-            edges.append(np.unique(edge[nodes[numbers[nodes]]]))
-            asks.append(nodes[trees.categorical[nodes]])
-            # The edge that belongs to a threshold: the first one that is not left of it.
-            rank[nodes] = np.searchsorted(edges[f].astype(trees.x_dtype), trees.threshold[nodes])
-        start = trees.category_start
-        sets = {
-            int(node): set(trees.category[start[node] : start[node + 1]].tolist())
-            for node in np.flatnonzero(trees.categorical)
-        }
-        return cls(edges, edge, rank, sets, asks)
-
-
-@dataclass
-class _Column:
-    """One feature of a row: its variables, and how far each of its moves is.
-
-    A number has a variable for each edge, 1 where the value is left of it. A category has one for
-    each cell, that is for codes which no split tells apart; the first cell is the row's own. A
-    value that may be left blank has one more.
-    """
-
-    x: float
-    first: int = 0  # of its variables
-    edges: FloatArray = field(default_factory=lambda: np.empty(0))
-    up: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
-    z: FloatArray = field(default_factory=lambda: np.empty(0))  # the value beyond an edge
-    cells: list[int] = field(default_factory=list)  # one code of each
-    blank: bool = False
-    step: FloatArray = field(default_factory=lambda: np.empty(0))  # of each variable
-
-    @property
-    def n_edges(self) -> int:
-        return len(self.edges)
-
-    @property
-    def variables(self) -> npt.NDArray[np.int64]:
-        return np.arange(self.first, self.first + len(self.step))
-
-    @property
-    def still(self) -> FloatArray:
-        """The values of its variables where the row stays as it is."""
-        own = np.zeros(len(self.cells))
-        own[:1] = 1
-        return np.concatenate([self.up, own, np.zeros(int(self.blank))])
-
-    def value(self, solution: FloatArray) -> float:
-        """The nearest value that the variables say."""
-        mine = solution[self.variables] > 0.5
-        if self.blank and mine[-1]:
-            return np.nan
-        if self.cells:
-            return self.x if mine[0] else float(self.cells[int(np.argmax(mine[: len(self.cells)]))])
-        crossed = np.flatnonzero(mine[: self.n_edges] != self.up)
-        if len(crossed) == 0:
-            return self.x
-        return float(self.z[crossed.max() if self.up[crossed[0]] else crossed.min()])
-
-
 class _Row:
     """One row: its columns, and boxes that grow until one is enough."""
 
     def __init__(
         self,
         problem: Problem,
-        layout: _Layout,
+        layout: Layout,
         row: int,
         norm: Norm,
         reach: Reach,
@@ -177,10 +99,7 @@ class _Row:
         self.problem, self.trees, self.layout = problem, problem.trees, layout
         self.x, self.row, self.norm, self.reach = problem.X[row], row, norm, reach
         self.effort = effort
-        ends = [np.asarray(end)[0] for end in _core.ball_ends(self.x[None], reach.ends)]
-        self.columns = [
-            self._column(f, ends[0][f], ends[1][f]) for f in range(problem.trees.n_features)
-        ]
+        self.columns = columns_of(layout, self.x, norm, reach)
         at = 1
         for column in self.columns:
             column.first, at = at, at + len(column.step)
@@ -191,40 +110,6 @@ class _Row:
         self.still = np.zeros(self.n_variables)
         for column in self.columns:
             self.step[column.variables], self.still[column.variables] = column.step, column.still
-
-    def _column(self, f: int, low: float, high: float) -> _Column:
-        """A feature; what is missing stays so, and has no variables."""
-        x, reach = float(self.x[f]), self.reach
-        if np.isnan(x):
-            return _Column(x)
-        blank = bool(reach.blank[f])
-        if len(self.layout.asks[f]):
-            cells = self._cells(f, int(x))
-            step = np.full(len(cells) + blank, reach.unit if self.norm != 0 else 1.0)
-            step[0] = np.inf  # staying is no step
-            return _Column(x, cells=cells, blank=blank, step=step)
-        edges = self.layout.edges[f]
-        up = edges > x
-        z = np.where(up, edges, np.nextafter(edges, -np.inf))
-        if reach.whole[f]:
-            z = np.where(up, np.ceil(z), np.floor(z))
-        size = np.where(reach.share[f] > 0, abs(x), 1.0) * (reach.down_scale[f], reach.up_scale[f])
-        with np.errstate(divide="ignore"):
-            step = np.abs(z - x) / np.where(up, size[1], size[0])
-        step = np.where((low <= z) & (z <= high), step, np.inf)
-        step = np.concatenate([step, np.full(int(blank), reach.unit if self.norm != 0 else 1.0)])
-        return _Column(x, edges=edges, up=up, z=z, blank=blank, step=step)
-
-    def _cells(self, f: int, own: int) -> list[int]:
-        """One code of each class that splits tell apart, the row's own first."""
-        to = self.reach.changes.get(f, ())
-        known = 0 <= own < len(to) - 1
-        codes = to[own if known else -1].tolist() if len(to) else []
-        cells: dict[tuple[bool, ...], int] = {}
-        for code in [own, *codes]:
-            seen = tuple(code in self.layout.sets[int(node)] for node in self.layout.asks[f])
-            cells.setdefault(seen, code)
-        return list(cells.values())
 
     def fools(self, point: FloatArray) -> bool:
         """Whether a point has a label that the adversary wants."""
@@ -255,6 +140,15 @@ class _Row:
     def length(self, point: FloatArray) -> float:
         """How far a point is from the row."""
         return float(self.reach.lengths(self.x[None], point[None], self.norm)[0])
+
+    def pulled_back(self, point: FloatArray) -> FloatArray:
+        """Take back changes that nothing needs: a tiny step is free to the solver's tolerance."""
+        for f in np.flatnonzero((point != self.x) & ~(np.isnan(point) & np.isnan(self.x))):
+            back = point.copy()
+            back[f] = self.x[f]
+            if self.fools(back):
+                point = back
+        return point
 
     def point(self, solution: FloatArray) -> FloatArray:
         """The nearest point of the cells that a solution says."""
@@ -292,7 +186,7 @@ class _Program:
         for nodes in self.leaves:
             self.high[row.leaf[nodes]] = 1
 
-    def _add_column(self, column: _Column) -> None:
+    def _add_column(self, column: Column) -> None:
         edges = column.variables[: column.n_edges]
         edges = edges[self.free[edges]]
         for k, following in pairwise(edges.tolist()):
@@ -371,7 +265,7 @@ class _Program:
                     self.rows.append(([*shares, *missing], [*ones, 1.0], 1.0))
         return left + right
 
-    def _sides(self, at: int, column: _Column) -> Row:
+    def _sides(self, at: int, column: Column) -> Row:
         """A sum of variables that is 1 where a present value goes left, else 0."""
         layout = self.row.layout
         if at in layout.sets:
@@ -402,7 +296,7 @@ class _Program:
                 return lower, None
             point = self.row.point(x)
             if self.row.fools(point):
-                return lower, point
+                return lower, self.row.pulled_back(point)
             chosen = self._leaves_of(point)
             left_out.append((chosen, [1.0] * len(chosen), len(chosen) - 1.0))
         clear = [

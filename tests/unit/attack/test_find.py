@@ -257,12 +257,18 @@ def test_errors_say_what_to_do(table):
         hw.find_adversarial(forest, X[:1], [7], method="cheng")
 
 
-def test_models_with_categories_are_refused_by_name():
+def test_splits_on_categories_are_attacked():
     frame = pd.DataFrame({"a": [0.1, 0.9] * 20, "c": pd.Categorical(["x", "y", "z", "y"] * 10)})
     y = np.array([0, 1, 1, 0] * 10)
+    codes = frame["c"].cat.codes.to_numpy()
     model = xgboost.XGBClassifier(n_estimators=2, max_depth=2, enable_categorical=True)
     model.fit(frame, y)
-    with pytest.raises(
-        hw.UnsupportedModelError, match=r"cannot attack splits on categories.*\[1\]"
-    ):
-        hw.find_adversarial(model, frame, y)
+    numbers = hw.find_adversarial(model, frame, y)
+    np.testing.assert_array_equal(numbers.X_adv[numbers.success, 1], codes[numbers.success])
+    threat = hw.Threat({"c": {"x": ["z"]}})
+    changed = hw.find_adversarial(model, frame, y, method="kantchelian", threat=threat)
+    fooled = changed.success
+    assert fooled.any()
+    assert set(frame["c"][fooled]) == {"x"}
+    assert set(changed.X_adv[fooled, 1]) == {2}
+    assert set(changed.distance[fooled]) == {1}
