@@ -118,10 +118,18 @@ class _Search:
     ) -> None:
         n_rows = len(target.X)
         self.target, self.settings, self.effort, self.rng = target, settings, effort, rng
+        self.reach = target.reach
         self.low, self.high = (
-            np.asarray(end) for end in _core.ball_ends(target.X, target.reach.limits)
+            np.asarray(end) for end in _core.ball_ends(target.X, self.reach.ends)
         )
-        self.movable = (self.low < self.high).astype(np.float64)  # a missing value compares false
+        moves = self.low < self.high  # a missing value compares false
+        self.switches = self._switches()
+        self.movable = (moves | self.switches).astype(np.float64)
+        share = self.reach.share > 0
+        size = np.where(np.isnan(target.X), 0.0, np.abs(target.X))
+        self.down_scale = self.reach.down_scale * np.where(share[:, 0], size, 1.0)
+        self.up_scale = self.reach.up_scale * np.where(share[:, 1], size, 1.0)
+        self.other = target.X.copy()  # what a category or a blank becomes along the direction
         self.order = np.inf if target.norm == "inf" else 2
         self.direction = np.zeros_like(target.X)
         self.reached = np.full(n_rows, np.inf)  # distance along it
@@ -132,14 +140,48 @@ class _Search:
         self.X_adv = np.full_like(target.X, np.nan)
         self.distance = np.full(n_rows, np.inf)
 
+    def _switches(self) -> BoolArray:
+        """Values that do not move but change: categories, and what can be left blank."""
+        X = self.target.X
+        switches = np.zeros(X.shape, dtype=bool)
+        for feature in self.reach.changes:
+            for i in range(len(X)):
+                switches[i, feature] = len(self._others(i, feature)) > 0
+        return switches | (self.reach.blank & ~np.isnan(X))
+
+    def _others(self, row: int, feature: int) -> FloatArray:
+        """What a value can change to: other categories, a blank."""
+        x = self.target.X[row, feature]
+        if np.isnan(x):
+            return np.empty(0)
+        to = self.reach.changes.get(feature, ())
+        codes = to[int(x) if 0 <= x < len(to) - 1 else -1] if len(to) else np.empty(0)
+        blank = [np.nan] if self.reach.blank[feature] else []
+        return np.concatenate([codes[codes != x].astype(np.float64), blank])
+
+    def drawn(self, row: Rows, share: float = 1.0) -> FloatArray:
+        """Changes drawn for some of the values that can change; the others stay as they are."""
+        other = self.target.X[row].copy()
+        for k, feature in zip(*np.nonzero(self.switches[row]), strict=True):
+            number = feature not in self.reach.changes
+            if self.rng.random() < share * (0.2 if number else 1.0):  # numbers mostly move
+                other[k, feature] = self.rng.choice(self._others(int(row[k]), int(feature)))
+        return other
+
     def unit(self, row: Rows, direction: FloatArray) -> FloatArray:
         """Directions of length 1 that leave alone what cannot move."""
         free = direction * self.movable[row]
+        most = self.reach.max_changes
+        if 0 < most < free.shape[1]:  # only the largest parts take part
+            size = np.abs(free)
+            free = np.where(size >= np.sort(size, axis=1)[:, -most, None], free, 0.0)
         length = np.linalg.norm(free, self.order, axis=1, keepdims=True)
         scaled: FloatArray = np.divide(free, length, out=np.zeros_like(free), where=length > 0)
         return scaled
 
-    def ask(self, row: Rows, direction: FloatArray, length: FloatArray) -> BoolArray:
+    def ask(
+        self, row: Rows, direction: FloatArray, length: FloatArray, other: FloatArray
+    ) -> BoolArray:
         """Whether the labels change that far along the directions; keeps what is nearest.
 
         A row whose questions are used up gets a no; so do all when the time is over.
@@ -151,7 +193,7 @@ class _Search:
             if self.effort.over:
                 break
             at = allowed[begin : begin + block]
-            Z = self._points(row[at], direction[at], length[at])
+            Z = self._points(row[at], direction[at], length[at], other[at])
             changed[at] = self.target.fooled(Z, row[at])
             self._keep(row[at][changed[at]], Z[changed[at]])
         return changed
@@ -167,11 +209,18 @@ class _Search:
         # Two are kept for the label before the attack and for the replay.
         return np.flatnonzero(self.target.n_queries[row] + asked < most - 2)
 
-    def _points(self, row: Rows, direction: FloatArray, length: FloatArray) -> FloatArray:
-        reach = self.target.reach
-        scale = np.where(direction < 0, reach.down_scale, reach.up_scale)
-        move = length[:, None] * direction * scale
-        return np.clip(self.target.X[row] + move, self.low[row], self.high[row])
+    def _points(
+        self, row: Rows, direction: FloatArray, length: FloatArray, other: FloatArray
+    ) -> FloatArray:
+        """Points that far along directions; a value changes where its part is a whole step."""
+        X, unit = self.target.X[row], self.reach.unit
+        step = length[:, None] * direction
+        scale = np.where(direction < 0, self.down_scale[row], self.up_scale[row])
+        Z = np.clip(X + step * scale, self.low[row], self.high[row])
+        towards_x = np.where(Z < X, np.minimum(np.ceil(Z), X), np.maximum(np.floor(Z), X))
+        Z = np.where(self.reach.whole, towards_x, Z)
+        changes = ~((other == X) | (np.isnan(other) & np.isnan(X)))
+        return np.where(changes, np.where(np.abs(step) >= unit, other, X), Z)
 
     def _keep(self, row: Rows, Z: FloatArray) -> None:
         if len(row) == 0:
@@ -182,9 +231,11 @@ class _Search:
         self.distance[row[nearer]] = distance[nearer]
         self.X_adv[row[nearer]] = Z[nearer]
 
-    def boundary(self, row: Rows, direction: FloatArray, start: FloatArray) -> FloatArray:
+    def boundary(
+        self, row: Rows, direction: FloatArray, start: FloatArray, other: FloatArray
+    ) -> FloatArray:
         """Distance to another label along directions, near `start`; infinity if not near it."""
-        far = self.ask(row, direction, start)
+        far = self.ask(row, direction, start, other)
         low = np.where(far, 0.0, start)
         high = np.where(far, start, np.inf)
         growth = np.full(len(row), _FIRST_GROWTH)
@@ -192,7 +243,7 @@ class _Search:
         while len(moving):
             out = ~far[moving]
             length = start[moving] * np.where(out, 1 + growth[moving], 1 - growth[moving])
-            changed = self.ask(row[moving], direction[moving], length)
+            changed = self.ask(row[moving], direction[moving], length, other[moving])
             high[moving[changed]] = length[changed]
             low[moving[~changed]] = length[~changed]
             growth[moving] *= 2
@@ -200,17 +251,23 @@ class _Search:
             going_on = np.where(out, ~changed, changed)
             going_on &= np.where(out, growth[moving] < _MOST_GROWTH, growth[moving] < 1)
             moving = moving[going_on]
-        return self._bisect(row, direction, low, high, _FINE)
+        return self._bisect(row, direction, low, high, other, _FINE)
 
     def _bisect(
-        self, row: Rows, direction: FloatArray, low: FloatArray, high: FloatArray, fine: float
+        self,
+        row: Rows,
+        direction: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        other: FloatArray,
+        fine: float,
     ) -> FloatArray:
         for _ in range(60):
             wide = np.flatnonzero((high - low > fine * high) & np.isfinite(high))
             if len(wide) == 0:
                 break
             middle = (low[wide] + high[wide]) / 2
-            changed = self.ask(row[wide], direction[wide], middle)
+            changed = self.ask(row[wide], direction[wide], middle, other[wide])
             high[wide[changed]] = middle[changed]
             low[wide[~changed]] = middle[~changed]
         return high
@@ -224,7 +281,8 @@ class _Search:
         n_found = np.zeros(n_rows, dtype=int)
         for label in set(self.target.y.tolist()):
             mine = np.flatnonzero(self.target.y == label)
-            others = np.flatnonzero(y_pool != label)
+            wanted = self.target.wanted
+            others = np.flatnonzero(y_pool != label if wanted is None else y_pool == wanted)
             n_others = min(count, len(others))
             if n_others == 0:
                 continue
@@ -242,34 +300,55 @@ class _Search:
             random = self.rng.normal(size=(n_rows, n_features))
             towards = np.nan_to_num(X_pool[found[:, k]] - self.target.X) if len(X_pool) else random
             direction = np.where((k < n_found)[:, None], towards, random)
+            other = self.drawn(every)
+            if len(X_pool):
+                some = k < n_found
+                direction[some], other[some] = self._towards(every[some], X_pool[found[some, k]])
             # Scales count when steps are measured; the pool's row is this far away.
             length = np.linalg.norm(direction * self.movable, self.order, axis=1)
-            self._try(every, self.unit(every, direction), np.maximum(length, 1e-12))
+            self._try(every, self.unit(every, direction), np.maximum(length, 1e-12), other)
         # Labels of others are not what the model says of them: some rows need more tries.
         for _ in range(_MORE_TRIES * count):
             lost = np.flatnonzero(~np.isfinite(self.reached))
             if len(lost) == 0 or len(X_pool) == 0 or self.effort.over:
                 break
-            towards = X_pool[self.rng.integers(len(X_pool), size=len(lost))] - self.target.X[lost]
-            towards = np.nan_to_num(towards)
+            drawn = X_pool[self.rng.integers(len(X_pool), size=len(lost))]
+            towards, other = self._towards(lost, drawn)
             length = np.linalg.norm(towards * self.movable[lost], self.order, axis=1)
-            self._try(lost, self.unit(lost, towards), np.maximum(length, 1e-12))
+            self._try(lost, self.unit(lost, towards), np.maximum(length, 1e-12), other)
         self.open = np.isfinite(self.reached)
 
-    def _try(self, row: Rows, direction: FloatArray, length: FloatArray) -> None:
+    def _towards(self, row: Rows, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Directions to points; categories become theirs where they can, else what is drawn."""
+        X = self.target.X[row]
+        direction = np.nan_to_num(Z - X)
+        other = self.drawn(row)
+        for feature in self.reach.changes:
+            for k, i in enumerate(row):
+                if Z[k, feature] in self._others(int(i), feature):
+                    other[k, feature] = Z[k, feature]
+        changes = ~((other == X) | (np.isnan(other) & np.isnan(X)))
+        # A whole step of the threat, at the far end of the way.
+        far = np.maximum(np.abs(direction).max(axis=1, initial=0.0), self.reach.unit)
+        return np.where(changes, far[:, None], direction), other
+
+    def _try(self, row: Rows, direction: FloatArray, length: FloatArray, other: FloatArray) -> None:
         """Take a direction if the label changes nearer along it than along the row's own."""
         known = np.isfinite(self.reached[row])
         length = np.where(known, self.reached[row], length)
-        changed = self.ask(row, direction, length)
+        changed = self.ask(row, direction, length, other)
         at = np.flatnonzero(changed)
         low = np.zeros(len(at))
-        reached = self._bisect(row[at], direction[at], low, length[at], _FINE)
-        self._take(row[at], direction[at], reached)
+        reached = self._bisect(row[at], direction[at], low, length[at], other[at], _FINE)
+        self._take(row[at], direction[at], reached, other[at])
 
-    def _take(self, row: Rows, direction: FloatArray, reached: FloatArray) -> None:
+    def _take(
+        self, row: Rows, direction: FloatArray, reached: FloatArray, other: FloatArray
+    ) -> None:
         better = reached < self.reached[row]
         self.reached[row[better]] = reached[better]
         self.direction[row[better]] = direction[better]
+        self.other[row[better]] = other[better]
 
     def advance(self, row: Rows) -> None:
         """One step of every row: a gradient from samples, a line search along it, jumps."""
@@ -299,11 +378,12 @@ class _Search:
             shift = np.repeat(self.smoothing[row], n)
             direction = self.unit(every, np.repeat(own, n, axis=0) + shift[:, None] * beside)
             start = np.repeat(reached, n)
-            length = self.boundary(every, direction, start)
+            other = np.repeat(self.other[row], n, axis=0)
+            length = self.boundary(every, direction, start, other)
             slope = (np.minimum(length / start, _MOST_GROWTH) - 1) / shift
             gradient += (slope[:, None] * beside).reshape(len(row), n, d).sum(axis=1)
             best = length.reshape(len(row), n).argmin(axis=1) + n * np.arange(len(row))
-            self._take(row, direction[best], length[best])
+            self._take(row, direction[best], length[best], other[best])
         return gradient / count
 
     def _line_search(self, row: Rows, gradient: FloatArray) -> None:
@@ -315,10 +395,10 @@ class _Search:
         for k in range(_LINE):
             at = row[going]
             direction = self.unit(at, own[going] - self.step[at][:, None] * gradient[going])
-            length = self.boundary(at, direction, self.reached[at])
+            length = self.boundary(at, direction, self.reached[at], self.other[at])
             better = length < best[going]
             best[going[better]] = length[better]
-            self._take(at, direction, length)
+            self._take(at, direction, length, self.other[at])
             if k == 0:
                 grows[going] = better
             growing = grows[going]
@@ -339,14 +419,19 @@ class _Search:
         top = np.abs(own).max(axis=1, keepdims=True)
         value = self.rng.choice([-1.0, 0.0, 0.0, 1.0], size=own.shape) * top
         direction = self.unit(row, np.where(chosen, value, own))
+        other = self.other[row]
+        if self.switches.any():
+            other = np.where(chosen & self.switches[row], self.drawn(row), other)
         length = self.reached[row] * (1 - 1e-3)
-        changed = self.ask(row, direction, length)
+        changed = self.ask(row, direction, length, other)
         at = np.flatnonzero(changed)
-        reached = self._bisect(row[at], direction[at], np.zeros(len(at)), length[at], _FINE)
-        self._take(row[at], direction[at], reached)
+        zero = np.zeros(len(at))
+        reached = self._bisect(row[at], direction[at], zero, length[at], other[at], _FINE)
+        self._take(row[at], direction[at], reached, other[at])
 
     def finish(self) -> None:
         """Go to the very boundary along the directions found."""
         row = np.flatnonzero(np.isfinite(self.reached))
         length = self.reached[row]
-        self._bisect(row, self.direction[row], length * (1 - 2 * _FINE), length.copy(), _FINEST)
+        near = length * (1 - 2 * _FINE)
+        self._bisect(row, self.direction[row], near, length.copy(), self.other[row], _FINEST)

@@ -78,7 +78,8 @@ class Target:
         given = as_threat(1, threat, norm)
         own_predict = hasattr(model, "classes_") and hasattr(model, "predict")
         n_threads = _check.thread_count(n_jobs)
-        if black_box and threshold is None and (own_predict or not _readable(model)):
+        closed = own_predict or not _readable(model)
+        if black_box and threshold is None and closed and _holds_numbers(X):
             return _without_trees(model, X, y, threat, norm, wanted, n_threads)
         problem = Problem.of(model, X, y, n_jobs, wanted, threshold)
         ball = _ball(problem.reach(given), threat)
@@ -189,6 +190,15 @@ class Attempt:
     X_adv: FloatArray  # NaN where there is none
     method: str
     lower: FloatArray | None = None
+
+
+def _holds_numbers(X: Any) -> bool:
+    """Whether a table holds numbers alone, which a black box can be asked about as they are."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return getattr(getattr(X, "dtype", None), "kind", "f") not in "OUT"
+    kinds = [str(X[name].dtype).lower() for name in columns]
+    return all(kind.startswith(("int", "uint", "float", "bool", "double")) for kind in kinds)
 
 
 def _readable(model: Any) -> bool:

@@ -16,15 +16,9 @@ def integer_columns(X: Any, feature_names: Sequence[str] | None = None) -> list[
 
     Positions are those of `feature_names`, a model's own order of the columns, where it is given.
     """
-    columns = getattr(X, "columns", None)
-    if columns is None or len(X.shape) != 2:
-        return []
-    whole = [name for name in columns if _kind(X[name]) in "iub"]
-    order = list(columns)
-    if feature_names is not None and all(isinstance(name, str) for name in order):
-        places = [_check.named(name, order) for name in feature_names]
-        order = [None if place is None else order[place] for place in places]
-    return [position for position, name in enumerate(order) if name in whole]
+    names = list(feature_names) if feature_names is not None else _check.column_names(X) or []
+    places = [_check.named(name, names) for name in _check.whole_columns(X)]
+    return sorted(place for place in places if place is not None)
 
 
 def _kind(column: Any) -> str:
