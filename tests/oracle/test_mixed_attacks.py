@@ -1,9 +1,12 @@
 """Attacks on whole numbers, categories, dummies, blanks, shares and counts: all points are rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import hardwood as hw
+from oracle.changes import Column, Plan
 from oracle.mixed import mixed
 
 SEEDS = range(16)
@@ -104,5 +107,25 @@ def test_rows_of_other_classes_are_not_attacked():
 
 
 def test_the_quick_attack_says_what_it_does_not_know():
-    with pytest.raises(ValueError, match=r'method="descent" knows numbers that move freely'):
+    with pytest.raises(ValueError, match='method="descent" knows numbers, moved away from one'):
         attack(mixed(0, norm="inf"), "descent")
+
+
+@pytest.mark.parametrize("method", ["descent", "symbolic", "exact"])
+@pytest.mark.parametrize("seed", range(8))
+def test_quick_attacks_move_whole_numbers_and_shares(seed, method):
+    case = mixed(seed, n_outputs=1, norm=["inf", 1, 2][seed % 3], n_rows=10)
+    columns = [*case.plan.columns[:2], Column(), Column(0.5, 0.5, share=True), *[Column()] * 3]
+    numbers = Plan([replace(column, blank=False) for column in columns], norm=case.plan.norm)
+    trees = hw.Trees(  # without categories
+        **{**case.trees.__getstate__(), "category_start": None, "category": None}
+    )
+    y = trees.predict_class(case.X)
+    threat = numbers.threat()
+    result = hw.find_adversarial(trees, case.X, y, method=method, norm=numbers.norm, threat=threat)
+    for i in np.flatnonzero(result.success):
+        made_by(numbers, case.X[i], result.X_adv[i])
+    certificate = hw.certify(trees, case.X, y, threat)
+    assert not (result.success & (certificate.status == "certified")).any()
+    if method == "exact":
+        np.testing.assert_array_equal(result.success, certificate.status == "broken")

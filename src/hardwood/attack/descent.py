@@ -16,8 +16,8 @@ def attack(target: Target, effort: Effort) -> Attempt:
         )
     if not target.on_numbers:
         raise ValueError(
-            'method="descent" knows numbers that move freely, away from one label; this model or '
-            'threat has more: use method="exact" or "symbolic".'
+            'method="descent" knows numbers, moved away from one label; this model or threat has '
+            'more: use method="exact" or "symbolic".'
         )
     X_adv = target.ask(_core.descent, effort)
     missed = np.flatnonzero(~np.isfinite(target.lengths(X_adv)))

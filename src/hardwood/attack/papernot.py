@@ -21,7 +21,7 @@ def attack(target: Target, effort: Effort) -> Attempt:
             f'method="papernot" attacks single trees, but the model has {n_trees}; '
             f'use method="auto".'
         )
-    if target.on_numbers:
+    if target.on_numbers and not target.ball.beyond_numbers:
         return Attempt(target.ask(_core.papernot, effort), "papernot")
     return Attempt(_by_choices(target, effort), "papernot")
 

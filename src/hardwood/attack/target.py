@@ -105,11 +105,13 @@ class Target:
 
     @property
     def on_numbers(self) -> bool:
-        """Whether the core's attacks know all there is: numbers, and one label or another."""
+        """Whether the core's quick attacks know all there is: numbers, away from one label."""
         if self.problem is None or len(self.problem.trees.categorical_features):
             return False
         two = self.wanted is None or self.problem.trees.n_classes == 2
-        return two and not self.ball.beyond_numbers
+        ball = self.ball
+        more = ball.changes or ball.groups or ball.max_changes or ball.blank.any()
+        return two and not more
 
     def fooled(self, Z: FloatArray, row: npt.NDArray[np.int64]) -> BoolArray:
         """Whether the model gives the points a label that the adversary wants."""
