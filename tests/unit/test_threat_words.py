@@ -380,18 +380,3 @@ def test_a_start_from_a_frame():
     assert array.integer is None
     with pytest.raises(ValueError, match="share must be a finite number >= 0, got share=-1"):
         hw.Threat.from_frame(frame, share=-1)
-
-
-@pytest.mark.parametrize(
-    ("threat", "kind"),
-    [
-        (hw.Threat(hw.relative(0.1)), "steps relative to the value"),
-        (hw.Threat(1, max_changes=1), r"a number of changes \(max_changes\)"),
-        (hw.Threat(1, one_hot=[[0, 1]]), "one-hot groups"),
-    ],
-    ids=str,
-)
-def test_training_says_what_it_cannot_do(threat, kind):
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(hw.UnsupportedModelError, match=f"Training cannot treat .* {kind}"):
-        hw.RobustDecisionTreeClassifier(threat=threat).fit(X, X[:, 0] > 0)
