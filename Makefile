@@ -2,7 +2,7 @@
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-cpp test-python lint format bench bench-boosting defaults \
-        docs sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest
+        docs sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest bench-categories
 
 PYTHON ?= python3
 VENV   := .venv
@@ -79,6 +79,9 @@ bench-history: build $(VENV)/.bench-tools ## Run the quicker benchmarks and comp
 
 bench-threads: build ## Two threads against one, alone and beside busy processes
 	$(BIN)/python benchmarks/threads.py
+
+bench-categories: build $(VENV)/.bench-tools ## Categories against LightGBM and scikit-learn; HARDWOOD_DATA names the data
+	$(BIN)/python benchmarks/categories.py
 
 bench-forest: build $(VENV)/.bench-tools ## Forests against scikit-learn's and XGBoost's: time, accuracy
 	$(BIN)/python benchmarks/forest.py

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     )
     from hardwood.estimators.forest import RobustRandomForestClassifier
     from hardwood.estimators.tree import RobustDecisionTreeClassifier
+    from hardwood.hardening.compare import Comparison, compare
+    from hardwood.hardening.twin import harden
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
     from hardwood.report.audit import Audit, audit
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from hardwood.verify.distance import minimal_distance
     from hardwood.verify.output import OutputRange, output_range
     from hardwood.verify.result import Certificate, DistanceResult
+    from hardwood.verify.scorer import make_certified_scorer
 
 __version__ = _version("hardwood")
 
@@ -60,6 +63,7 @@ _HOME = {
     "ChengSettings": "attack.cheng",
     "ColumnBudgetDisplay": "report.displays",
     "CommunicationError": "errors",
+    "Comparison": "hardening.compare",
     "DecisionBoundaryDisplay": "report.displays",
     "DistanceDistributionDisplay": "report.displays",
     "DistanceResult": "verify.result",
@@ -79,8 +83,11 @@ _HOME = {
     "audit": "report.audit",
     "certified_accuracy": "verify.curve",
     "certify": "verify.certify",
+    "compare": "hardening.compare",
     "find_adversarial": "attack.find",
+    "harden": "hardening.twin",
     "load_model": "model.load",
+    "make_certified_scorer": "verify.scorer",
     "minimal_distance": "verify.distance",
     "output_range": "verify.output",
     "relative": "threat",
@@ -98,6 +105,7 @@ __all__ = [
     "ChengSettings",
     "ColumnBudgetDisplay",
     "CommunicationError",
+    "Comparison",
     "DecisionBoundaryDisplay",
     "DistanceDistributionDisplay",
     "DistanceResult",
@@ -117,11 +125,14 @@ __all__ = [
     "audit",
     "certified_accuracy",
     "certify",
+    "compare",
     "dask",
     "datasets",
     "distributed",
     "find_adversarial",
+    "harden",
     "load_model",
+    "make_certified_scorer",
     "minimal_distance",
     "output_range",
     "relative",

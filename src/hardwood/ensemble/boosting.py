@@ -133,7 +133,7 @@ class Model:
 
 
 _PART = (*NODE_ARRAYS, "category_start")
-_ABOUT = ("link", "task", "classes", "feature_names", "category_names")
+_ABOUT = ("link", "task", "classes", "feature_names", "category_names", "columns")
 
 
 class Rounds(Protocol):
@@ -329,11 +329,18 @@ class Watch:
     callbacks: Sequence[Callback] = ()
     evals_result: EvalsResult = field(default_factory=dict)
     others: _sums.Others | None = None  # whose rows count, too; each has callbacks, or none has
+    name: str = "validation"  # of the validation rows in the history
+    further: dict[str, Validation] = field(default_factory=dict)  # rows that are only reported on
+
+    def all_held(self) -> dict[str, Validation]:
+        """All validation rows by their name; those that early stopping looks at come last."""
+        last = {} if self.validation is None else {self.name: self.validation}
+        return {**self.further, **last}
 
     def wants_stop(self, booster: Rounds) -> bool:
         """Evaluate a finished round and ask everybody whether it was the last one."""
-        if self.validation is not None:
-            self.validation.add(booster.model.last_round())
+        for held in self.all_held().values():
+            held.add(booster.model.last_round())
         if self.validation is None and not self.callbacks:
             return False
         n_rounds = booster.model.n_rounds
@@ -350,12 +357,12 @@ class Watch:
         if isinstance(loss, KnownLoss):
             of_train = loss.mean(booster.y, booster.margin, booster.weight, self.others)
             self._note("train", "loss", of_train)
-            if held is not None:
-                score = -loss.mean(held.y, held.margin, held.weight, self.others)
-                self._note("validation", "loss", -score)
+            for name, rows in self.all_held().items():
+                score = -loss.mean(rows.y, rows.margin, rows.weight, self.others)
+                self._note(name, "loss", -score)
         if held is not None and self.scorer is not None:
             score = self.scorer(held)
-            self._note("validation", "score", score)
+            self._note(self.name, "score", score)
         return score
 
     def _note(self, where: str, name: str, value: float) -> None:

@@ -278,13 +278,13 @@ class CertifiedWatch(Watch):
         loss = booster.loss
         for name, value in _figures(loss, booster.y, booster.weight, booster.ends):
             self._note("train", name, value)
-        held = self.validation
-        if isinstance(held, CertifiedValidation):
-            figures = dict(_figures(loss, held.y, held.weight, held.ends))
-            for name, value in figures.items():
-                self._note("validation", name, value)
-            if self.scorer is None:
-                score = -figures["certified_loss"]
+        for where, held in self.all_held().items():
+            if isinstance(held, CertifiedValidation):
+                figures = dict(_figures(loss, held.y, held.weight, held.ends))
+                for name, value in figures.items():
+                    self._note(where, name, value)
+                if self.scorer is None:
+                    score = -figures["certified_loss"]
         return score
 
 
@@ -319,9 +319,8 @@ def _correct(watch: CertifiedWatch, booster: CertifiedBooster, trees: Trees, n_k
     seen: dict[str, tuple[Any, Float32Array, Weight]] = {
         "train": (booster.rows(), booster.y, booster.weight)
     }
-    if watch.validation is not None:
-        held = watch.validation
-        seen["validation"] = (held.X, held.y, held.weight)
+    for name, held in watch.all_held().items():
+        seen[name] = (held.X, held.y, held.weight)
     for where, history in watch.evals_result.items():
         X, y, weight = seen[where]
         ends = Ends.of(Model.from_trees(trees), X, booster.reach, n_threads)

@@ -3,10 +3,10 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
-from hardwood.errors import HardwoodWarning
+from hardwood.errors import HardwoodWarning, ModelFileError
 from hardwood.estimators._columns import (
     Categories,
     check_codes,
@@ -29,6 +29,8 @@ from hardwood.estimators._columns import (
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.grow.newton import NewtonRules
 from hardwood.model import file
+from hardwood.model.columns import Columns as ColumnKinds
+from hardwood.model.load import load_model
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
 
@@ -46,7 +48,13 @@ class Columns:
     @property
     def about(self) -> dict[str, Any]:
         """What a model says of its columns."""
-        return {"feature_names": self.names, "category_names": self.categories}
+        named = [feature for feature, names in self.categories.items() if names]
+        return {
+            "feature_names": self.names,
+            "category_names": self.categories,
+            # What training did not see goes where missing values go.
+            "columns": ColumnKinds(takes_unknown=frozenset(named)) if named else None,
+        }
 
     def name(self, feature: int) -> int | str:
         """What the user calls a column."""
@@ -90,6 +98,10 @@ class RobustEstimator(BaseEstimator):
     random_state: Any
 
     trees_: Trees
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+    feature_importances_: Any
+    is_categorical_: npt.NDArray[np.bool_]
     _categories: Categories
     _whole: list[int]
 
@@ -244,6 +256,111 @@ class RobustEstimator(BaseEstimator):
             n_parallel_trees=self._n_parallel_trees(),
         )
 
+    def to_xgboost(self) -> Any:
+        """Make an ``xgboost.Booster`` of the fitted model, for SHAP, serving and Spark.
+
+        Returns
+        -------
+        xgboost.Booster
+            Its margins are those of this model, bit for bit.
+        """
+        check_is_fitted(self, "trees_")
+        return self.trees_.to_xgboost()
+
+    @classmethod
+    def load_model(cls, path: str | Path) -> Self:
+        """Read a model that `save_model` wrote, as a fitted estimator.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file of this kind of estimator.
+
+        Returns
+        -------
+        estimator
+            Fitted, with the parameters of the one that was saved; those that a file cannot hold,
+            such as callables, are at their defaults.
+        """
+        trees = load_model(path)
+        about = trees.metadata or {}
+        if about.get("estimator") != cls.__name__:
+            raise ModelFileError(
+                f"{str(path)!r} holds a model of {about.get('estimator') or 'another origin'}, not "
+                f"of {cls.__name__}; hardwood.load_model reads it as Trees."
+            )
+        model = cls(threat=about.get("threat"))
+        known = model.get_params(deep=False)
+        for name, value in about.get("parameters", {}).items():
+            if name in known and _can_be(model, name, value):
+                model.set_params(**{name: value})
+        model.trees_ = trees
+        model.n_features_in_ = trees.n_features
+        if trees.feature_names is not None:
+            model.feature_names_in_ = np.array(trees.feature_names, dtype=object)
+        model._categories = trees.category_names
+        model._whole = []
+        model.is_categorical_ = np.isin(np.arange(trees.n_features), list(trees.category_names))
+        if trees.task == "classification":
+            model.classes_ = np.arange(trees.n_classes) if trees.classes is None else trees.classes
+            model.n_classes_ = len(model.classes_)
+        model._after_loading()
+        return model
+
+    def _after_loading(self) -> None:
+        """Set what an estimator knows of its model beside."""
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; those of the threat are called ``threat__eps`` and so on.
+
+        Parameters
+        ----------
+        **parameters
+            Names and values.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+        """
+        of_threat = {
+            name.removeprefix("threat__"): value
+            for name, value in parameters.items()
+            if name.startswith("threat__")
+        }
+        if of_threat:
+            parameters = {k: v for k, v in parameters.items() if not k.startswith("threat__")}
+        super().set_params(**parameters)
+        if of_threat:
+            threat = as_threat(self.eps, self.threat)
+            known = [field.name for field in fields(threat)]
+            for name in of_threat:
+                if name not in known:
+                    raise ValueError(f"A threat has no {name!r}; it has {', '.join(known)}.")
+            self.threat = replace(threat, **of_threat)
+        return self
+
+    def plot_importance(self, *, ax: Any = None, most: int = 20) -> Any:
+        """Draw the shares of the robust gain that features brought.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None means a new figure, which is the answer's ``figure``.
+        most : int, default=20
+            How many features are shown, the largest ones.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes drawn on.
+        """
+        from hardwood.report.plots import plot_importance
+
+        check_is_fitted(self, "trees_")
+        names = self._feature_names() or [f"feature {f}" for f in range(self.n_features_in_)]
+        return plot_importance(self.feature_importances_, names, ax=ax, most=most)
+
     def _n_parallel_trees(self) -> int:
         """Trees of one round, one output: all of a forest, one in boosting."""
         return 1
@@ -252,6 +369,19 @@ class RobustEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _can_be(model: BaseEstimator, name: str, value: Any) -> bool:
+    """Whether a value from a file is one that the parameter can have."""
+    before = model.get_params(deep=False)[name]
+    model.set_params(**{name: value})
+    try:
+        model._validate_params()
+    except ValueError:
+        return False
+    finally:
+        model.set_params(**{name: before})
+    return True
 
 
 def _check_weight(weight: FloatArray, class_weight: Any) -> None:

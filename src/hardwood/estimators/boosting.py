@@ -56,6 +56,7 @@ from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
+from hardwood.model.text import tree_text
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, as_threat
 
@@ -136,7 +137,7 @@ class _RobustGradientBoosting(RobustEstimator):
     }
 
     def _boost(
-        self, data: TargetData, held_out: TargetData | None, loss: Loss, **about: Any
+        self, data: TargetData, held_out: dict[str, TargetData], loss: Loss, **about: Any
     ) -> None:
         """Train on checked data; `about` goes into the model."""
         loss.check(data.y)
@@ -318,7 +319,7 @@ class _RobustGradientBoosting(RobustEstimator):
     def _watch(
         self,
         model: Model,
-        held_out: TargetData | None,
+        held_out: dict[str, TargetData],
         loss: Loss,
         reach: Reach,
         ranks: Ranks | None,
@@ -328,31 +329,50 @@ class _RobustGradientBoosting(RobustEstimator):
         if self.verbose:
             callbacks.append(log_progress)
         kind = CertifiedWatch if self._certifies(reach) else Watch
-        if held_out is None:
+        if not held_out:
             return kind(callbacks=callbacks, evals_result=self._history_to_continue())
-        scorer = None if self.scoring is None else self._scorer(model, held_out)
+        name = list(held_out)[-1]
+        scorer = None if self.scoring is None else self._scorer(model, held_out[name])
         if self.early_stopping and scorer is None and not isinstance(loss, KnownLoss):
             raise ValueError(
                 "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
                 "scoring."
             )
-        X = _dense(held_out.X)
-        if self._certifies(reach):
-            X, reach = _as_thresholds(held_out, ranks, reach)
-            X = _dense(X)
-        weight = _check.weights(held_out.weight)
-        margin = self._margin_to_start(model, X)
-        if kind is CertifiedWatch:
-            n_threads = thread_count(self.n_jobs)
-            ends = Ends.of(model, X, reach, n_threads)
-            attacks = None if only < 0 else held_out.y == only
-            validation: Validation = CertifiedValidation(
-                X, held_out.y, weight, margin, self.n_jobs, ends, reach, n_threads, attacks
-            )
-        else:
-            validation = Validation(X, held_out.y, weight, margin, self.n_jobs)
-        stopping = EarlyStopping(self.n_iter_no_change) if self.early_stopping else None
-        return kind(validation, scorer, stopping, callbacks, self._history_to_continue())
+        rows = {
+            called: self._validation_rows(model, held, reach, ranks, only)
+            for called, held in held_out.items()
+        }
+        return kind(
+            validation=rows.pop(name),
+            scorer=scorer,
+            stopping=EarlyStopping(self.n_iter_no_change) if self.early_stopping else None,
+            callbacks=callbacks,
+            evals_result=self._history_to_continue(),
+            name=name,
+            further=rows,
+        )
+
+    def _validation_rows(
+        self, model: Model, held: TargetData, reach: Reach, ranks: Ranks | None, only: int
+    ) -> Validation:
+        """Validation rows with what the model so far says of them."""
+        weight = _check.weights(held.weight)
+        if not self._certifies(reach):
+            X = _dense(held.X)
+            return Validation(X, held.y, weight, self._margin_to_start(model, X), self.n_jobs)
+        rows, reach = _as_thresholds(held, ranks, reach)
+        X, n_threads = _dense(rows), thread_count(self.n_jobs)
+        return CertifiedValidation(
+            X,
+            held.y,
+            weight,
+            self._margin_to_start(model, X),
+            self.n_jobs,
+            Ends.of(model, X, reach, n_threads),
+            reach,
+            n_threads,
+            None if only < 0 else held.y == only,
+        )
 
     def _history_to_continue(self) -> EvalsResult:
         return copy.deepcopy(self.evals_result_) if self._continues() else {}
@@ -391,13 +411,51 @@ class _RobustGradientBoosting(RobustEstimator):
             ) from error
         return _some_rows(data, kept), _some_rows(data, held)
 
-    def _check_validation_rows(self, X_val: Any, y_val: Any) -> Any:
-        if X_val is None or y_val is None:
+    def _held_out(
+        self, data: TargetData, loss: Loss, X_val: Any, y_val: Any, eval_set: Any
+    ) -> tuple[TargetData, dict[str, TargetData]]:
+        """The rows to train on, and validation rows by name: given ones, or some held out."""
+        if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together; pass both or none.")
+        given: dict[str, tuple[Any, Any]] = {}
+        if X_val is not None:
+            given["validation"] = X_val, y_val
+        if eval_set is not None:
+            if given:
+                raise ValueError("X_val and eval_set both give validation rows; pass one of them.")
+            given = _named_pairs(eval_set)
+        if given:
+            return data, {
+                name: self._checked_validation(*pair, name, data, loss)
+                for name, pair in given.items()
+            }
+        if not self.early_stopping:
+            return data, {}
+        data, held = self._hold_out(data, self._strata(data))
+        return data, {"validation": held}
+
+    def _checked_validation(
+        self, X: Any, y: Any, name: str, data: TargetData, loss: Loss
+    ) -> TargetData:
+        number = name.removeprefix("validation").removeprefix("_")
+        called = ("X_val", "y_val") if not number else (f"eval_set[{number}]",) * 2
         try:
-            return self._check_rows(X_val, **_accepted(X_val))
+            rows = self._check_rows(X, **_accepted(X))
         except ValueError as error:
-            raise ValueError(f"X_val cannot be used: {error}") from error
+            raise ValueError(f"{called[0]} cannot be used: {error}") from error
+        try:
+            numbers = self._as_numbers(y, rows.shape[0], loss)
+        except ValueError as error:
+            raise ValueError(f"{called[1]} cannot be used: {error}") from error
+        return TargetData(rows, numbers, None, data.columns)
+
+    def _as_numbers(self, y: Any, n_rows: int, loss: Loss) -> Float32Array:
+        """Labels or targets as the loss takes them."""
+        raise NotImplementedError
+
+    def _strata(self, data: TargetData) -> Any:
+        """What rows that are held out shall have in the same shares as the others."""
+        return None
 
     def _margin(self, X: Any) -> FloatArray:
         if self._known is not None and X is self._known[0]:
@@ -428,6 +486,67 @@ class _RobustGradientBoosting(RobustEstimator):
             margin[:, output] += trees.value[trees.tree_start[k] + leaf[:, k], 0]
             if output == trees.n_outputs - 1:
                 yield margin.astype(np.float64)
+
+    def _after_loading(self) -> None:
+        self._grown = self.trees_
+        self.n_estimators_ = self.trees_.n_trees // self.trees_.n_outputs
+        self.evals_result_ = {}
+
+    def export_text(self, *, tree_index: int = 0, decimals: int = 2) -> str:
+        """Write one tree as text.
+
+        Parameters
+        ----------
+        tree_index : int, default=0
+            Which tree; with more than two classes, round r has the trees r * n_classes and on.
+        decimals : int, default=2
+            Digits of thresholds and values.
+
+        Returns
+        -------
+        str
+            One line per node, in the layout of scikit-learn's ``export_text``, with ``<`` on the
+            left.
+        """
+        check_is_fitted(self, "trees_")
+        if not 0 <= tree_index < self.trees_.n_trees:
+            raise ValueError(
+                f"tree_index must be 0 to {self.trees_.n_trees - 1}, got tree_index={tree_index}."
+            )
+        return tree_text(self.trees_, tree_index, decimals=decimals)
+
+    def plot_tree(
+        self,
+        *,
+        tree_index: int = 0,
+        ax: Any = None,
+        max_depth: int | None = None,
+        precision: int = 2,
+    ) -> Any:
+        """Draw one tree with matplotlib.
+
+        Parameters
+        ----------
+        tree_index : int, default=0
+            Which tree; with more than two classes, round r has the trees r * n_classes and on.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None means a new figure, which is the answer's ``figure``.
+        max_depth : int or None, default=None
+            Deepest level shown; what lies below is drawn as "...".
+        precision : int, default=2
+            Digits of thresholds and values.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes drawn on.
+        """
+        from hardwood.report.plots import plot_tree
+
+        check_is_fitted(self, "trees_")
+        return plot_tree(
+            self.trees_, tree=tree_index, ax=ax, max_depth=max_depth, precision=precision
+        )
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -468,6 +587,16 @@ def _as_thresholds(data: TargetData, ranks: Ranks | None, reach: Reach) -> tuple
 
 def _dense(X: Any) -> FloatArray:
     return np.ascontiguousarray(X.toarray() if issparse(X) else X, dtype=np.float64)
+
+
+def _named_pairs(eval_set: Any) -> dict[str, tuple[Any, Any]]:
+    """XGBoost's list of (X, y), with XGBoost's names; one pair alone is a list of one."""
+    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
+    if not isinstance(pairs, list) or not all(
+        isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs
+    ):
+        raise ValueError(f"eval_set must be a list of pairs (X, y), got {type(eval_set).__name__}.")
+    return {f"validation_{at}": (pair[0], pair[1]) for at, pair in enumerate(pairs)}
 
 
 def _some_rows(data: TargetData, rows: npt.NDArray[np.intp]) -> TargetData:
@@ -685,7 +814,14 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        eval_set: Any = None,
     ) -> Self:
         """Train.
 
@@ -700,6 +836,9 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             Weights that are below 1 on average are scaled to an average of 1.
         X_val, y_val : array-like or None, default=None
             Validation data, for `early_stopping` and ``evals_result_``.
+        eval_set : list of (X, y) or None, default=None
+            The same in XGBoost's form, and more of it: in ``evals_result_`` these are
+            ``"validation_0"``, ``"validation_1"`` and so on; early stopping looks at the last.
 
         Returns
         -------
@@ -722,8 +861,9 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
                 )
             self.classes_ = classes
             self.n_classes_ = len(classes)
-            data, held_out = self._validation(data, X_val, y_val)
-            self._boost(data, held_out, self._loss(data, len(classes)), classes=classes)
+            loss = self._loss(data, len(classes))
+            data, held_out = self._held_out(data, loss, X_val, y_val, eval_set)
+            self._boost(data, held_out, loss, classes=classes)
         return self
 
     def _weight_of_classes(self, y: Any) -> Any:
@@ -742,18 +882,11 @@ class RobustGradientBoostingClassifier(ClassifierMixin, _RobustGradientBoosting)
             )
         return {classes[0]: 1.0, classes[1]: float(self.scale_pos_weight)}
 
-    def _validation(
-        self, data: TargetData, X_val: Any, y_val: Any
-    ) -> tuple[TargetData, TargetData | None]:
-        if X_val is not None or y_val is not None:
-            X_val = self._check_validation_rows(X_val, y_val)
-            try:
-                label = _check.labels(y_val, self.classes_, 0, X_val.shape[0])
-            except ValueError as error:
-                raise ValueError(f"y_val cannot be used: {error}") from error
-            held = TargetData(X_val, label.astype(np.float32), None, data.columns)
-            return data, held
-        return self._hold_out(data, data.y) if self.early_stopping else (data, None)
+    def _as_numbers(self, y: Any, n_rows: int, loss: Loss) -> Float32Array:
+        return _check.labels(y, self.classes_, 0, n_rows).astype(np.float32)
+
+    def _strata(self, data: TargetData) -> Any:
+        return data.y
 
     def _loss(self, data: TargetData, n_classes: int) -> Loss:
         if callable(self.loss):
@@ -1063,7 +1196,14 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        eval_set: Any = None,
     ) -> Self:
         """Train.
 
@@ -1078,6 +1218,9 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
             Weights that are below 1 on average are scaled to an average of 1.
         X_val, y_val : array-like or None, default=None
             Validation data, for `early_stopping` and ``evals_result_``.
+        eval_set : list of (X, y) or None, default=None
+            The same in XGBoost's form, and more of it: in ``evals_result_`` these are
+            ``"validation_0"``, ``"validation_1"`` and so on; early stopping looks at the last.
 
         Returns
         -------
@@ -1088,24 +1231,16 @@ class RobustGradientBoostingRegressor(RegressorMixin, _RobustGradientBoosting):
             self._validate_params()
             data = self._check_target_data(X, y, sample_weight, **_accepted(X))
             loss = self._loss()
-            data, held_out = self._validation(data, loss, X_val, y_val)
+            data, held_out = self._held_out(data, loss, X_val, y_val, eval_set)
             self._boost(data, held_out, loss)
         return self
 
-    def _validation(
-        self, data: TargetData, loss: Loss, X_val: Any, y_val: Any
-    ) -> tuple[TargetData, TargetData | None]:
-        if X_val is not None or y_val is not None:
-            X_val = self._check_validation_rows(X_val, y_val)
-            try:
-                y_val = _check.targets(y_val)
-                if y_val.shape != (X_val.shape[0],):
-                    raise ValueError(f"y has shape {y_val.shape} but X has {X_val.shape[0]} rows.")
-                loss.check(y_val)
-            except ValueError as error:
-                raise ValueError(f"y_val cannot be used: {error}") from error
-            return data, TargetData(X_val, y_val, None, data.columns)
-        return self._hold_out(data, None) if self.early_stopping else (data, None)
+    def _as_numbers(self, y: Any, n_rows: int, loss: Loss) -> Float32Array:
+        numbers = _check.targets(y)
+        if numbers.shape != (n_rows,):
+            raise ValueError(f"y has shape {numbers.shape} but X has {n_rows} rows.")
+        loss.check(numbers)
+        return numbers
 
     def _loss(self) -> Loss:
         if callable(self.loss):

@@ -33,6 +33,11 @@ class Columns:
     unread: frozenset[int] = frozenset()
     refused: tuple[tuple[int, float, float], ...] = ()
 
+    @property
+    def own(self) -> bool:
+        """Whether there is nothing but what our own estimators have: unknown categories."""
+        return self == Columns(takes_unknown=self.takes_unknown)
+
     def possible(
         self, rows: FloatArray, names: Mapping[int, Sequence[Any]], rng: np.random.Generator
     ) -> FloatArray:

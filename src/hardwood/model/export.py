@@ -24,7 +24,9 @@ def to_xgboost(trees: Trees) -> Any:
         raise ImportError(
             "to_xgboost needs xgboost. Install it with: pip install xgboost-cpu"
         ) from None
-    return xgboost.Booster(model_file=bytearray(ubjson.encode(file.document(trees))))
+    # Without a tree for the base, which SHAP takes for a leaf with several values.
+    document = file.document(trees, without_note=True)
+    return xgboost.Booster(model_file=bytearray(ubjson.encode(document)))
 
 
 def to_shap(trees: Trees) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import ModelFileError
 from hardwood.model import ubjson
+from hardwood.model.columns import Columns
 from hardwood.model.decision import LINKS, TASKS
 from hardwood.model.trees import LEAF, Trees, refuse_columns, take_sets
 from hardwood.threat import Threat
@@ -101,13 +102,18 @@ def save(
 
 
 def document(
-    trees: Trees, *, metadata: Mapping[str, Any] | None = None, n_parallel_trees: int = 1
+    trees: Trees,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    n_parallel_trees: int = 1,
+    without_note: bool = False,
 ) -> dict[str, Any]:
     """Spell a model out as XGBoost's document; its arrays are numpy arrays.
 
     XGBoost can state the base of a regression exactly, but that of a classifier only as a
     probability, whose logit need not hit it. There, the base is a tree with a single leaf, first in
-    the sum, and so the margin is the same to the last bit.
+    the sum, and so the margin is the same to the last bit. `without_note`: only for xgboost, which
+    then finds the base in the leaves of the first trees: it is what their sums begin with anyway.
     """
     refuse_columns(trees, "A model file")
     place = _beside_siblings(trees)
@@ -121,7 +127,10 @@ def document(
     neutral = "0E0" if many else {"logistic": "5E-1", "exp": "1E0"}.get(trees.link)
     n_base_trees = 0
     if neutral is not None and tables.base.any():
-        tables, n_base_trees = _with_base_trees(tables), n_outputs
+        if without_note and set(range(n_outputs)) <= set(tables.tree_output.tolist()):
+            tables = _with_base_in_leaves(tables)
+        else:
+            tables, n_base_trees = _with_base_trees(tables), n_outputs
     base_score = neutral or f"{tables.base[0]:.9g}"
     note = _note(trees, tables, n_base_trees, metadata)
     if place is not None:
@@ -136,7 +145,7 @@ def document(
     rounds = np.arange(n_base_trees + n_round, n_trees, n_round).tolist()
     return {
         "learner": {
-            "attributes": {NOTE: json.dumps(note)},
+            "attributes": {} if without_note else {NOTE: json.dumps(note)},
             "feature_names": names if names is not None and _xgboost_takes(names) else [],
             "feature_types": _feature_types(trees),
             "gradient_booster": {
@@ -349,6 +358,16 @@ def _with_base_trees(tables: Tables) -> Tables:
     )
 
 
+def _with_base_in_leaves(tables: Tables) -> Tables:
+    """Base and first value of every output already added, in float32, as xgboost would."""
+    condition = tables.condition.copy()
+    for output, base in enumerate(tables.base):
+        first = int(np.flatnonzero(tables.tree_output == output)[0])
+        at = slice(tables.tree_start[first], tables.tree_start[first + 1])
+        condition[at] = np.where(tables.leaf[at], base + condition[at], condition[at])
+    return replace(tables, condition=condition, base=np.zeros_like(tables.base))
+
+
 def _tree_documents(tables: Tables, n_features: int) -> list[dict[str, Any]]:
     documents = []
     for k in range(len(tables.tree_output)):
@@ -446,6 +465,8 @@ def _note(
     }
     if not trees.takes_missing:
         note["takes_missing"] = False
+    if trees.columns is not None:
+        note["takes_unknown"] = sorted(trees.columns.takes_unknown)
     if trees.category_names:
         note["category_names"] = {
             str(feature): _plain(names) for feature, names in trees.category_names.items()
@@ -674,6 +695,7 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
         category_start=category_start,
         category=category,
         category_names=_category_names(note.get("category_names")),
+        columns=_columns(note.get("takes_unknown"), n_features),
         takes_missing=_typed("takes_missing", note.get("takes_missing", True), bool),
     )
 
@@ -697,6 +719,15 @@ def _about(note: dict[str, Any], n_outputs: int) -> dict[str, Any]:
         if type(about[name]) not in (int, float) or not 0 < about[name] < math.inf:
             raise ModelFileError(f"{name} in the file's note must be a number > 0.")
     return about
+
+
+def _columns(takes_unknown: Any, n_features: int) -> Columns | None:
+    if takes_unknown is None:
+        return None
+    listed = [_typed("takes_unknown", f, int) for f in _typed("takes_unknown", takes_unknown, list)]
+    if not all(0 <= feature < n_features for feature in listed):
+        raise ModelFileError("takes_unknown in the file's note names features that are not there.")
+    return Columns(takes_unknown=frozenset(listed))
 
 
 def _category_names(plain: Any) -> dict[int, list[Any]]:

@@ -714,7 +714,7 @@ def refuse_categories(trees: Trees, what: str) -> None:
 
 def refuse_columns(trees: Trees, what: str) -> None:
     """Stop where the columns of a pipeline have no place."""
-    if trees.columns is not None:
+    if trees.columns is not None and not trees.columns.own:
         raise UnsupportedModelError(
             f"{what} cannot express this model: it was loaded from a pipeline whose columns hold "
             f"names, blanks or what it does not read. Save the pipeline itself, and convert its "

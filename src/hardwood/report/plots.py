@@ -1,6 +1,6 @@
 """Pictures of models, drawn with matplotlib; nothing here touches pyplot's current figure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hardwood import _check
 from hardwood._check import FloatArray
 from hardwood.model.load import load_model
+from hardwood.model.text import split_words
 from hardwood.model.trees import LEAF, Trees, refuse_categories
 
 # Hues that stay apart for colour-blind readers.
@@ -56,7 +57,6 @@ def plot_tree(
         The axes drawn on.
     """
     trees = load_model(model)
-    refuse_categories(trees, "plot_tree")
     if not 0 <= tree < trees.n_trees:
         raise ValueError(f"tree must be 0 to {trees.n_trees - 1}, got tree={tree}.")
     if max_depth is not None and max_depth < 0:
@@ -89,6 +89,76 @@ def plot_tree(
     for child, word, side in zip(nodes[0].children, ("yes", "no"), ("right", "left"), strict=False):
         middle = (nodes[0].x + child.x) / 2
         ax.text(middle, -0.45, f"{word:^5}", ha=side, va="bottom", fontsize=size, color="0.3")
+    return ax
+
+
+def plot_importance(
+    importance: FloatArray, names: Sequence[str], *, ax: Any = None, most: int = 20
+) -> Any:
+    """Draw the shares of the gain that features brought, the largest on top.
+
+    Parameters
+    ----------
+    importance : ndarray of shape (n_features,)
+        Shares.
+    names : sequence of str
+        What the features are called.
+    ax : matplotlib Axes or None, default=None
+        Where to draw; None means a new figure, which is the answer's ``figure``.
+    most : int, default=20
+        How many features are shown.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+    """
+    shown = np.argsort(-importance, kind="stable")[:most][::-1]
+    shown = shown[importance[shown] > 0]
+    if ax is None:
+        ax = new_figure(6.0, 1.0 + 0.28 * max(len(shown), 1)).subplots()
+    ax.barh([names[feature] for feature in shown], importance[shown], color=_HUES[0])
+    ax.set_xlabel("share of the robust gain")
+    return ax
+
+
+def plot_comparison(
+    names: Sequence[str],
+    multiples: FloatArray,
+    proven: Sequence[FloatArray],
+    found: Sequence[FloatArray],
+    *,
+    ax: Any = None,
+) -> Any:
+    """Draw certified accuracy over the size of the adversary, a line a model.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the models are called.
+    multiples : ndarray of shape (n_sizes,)
+        Sizes of the adversary, in multiples of the threat.
+    proven, found : sequence of ndarray of shape (n_sizes,)
+        Certified and attacked accuracy of each model; between them nothing is known.
+    ax : matplotlib Axes or None, default=None
+        Where to draw; None means a new figure, which is the answer's ``figure``.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+    """
+    if ax is None:
+        ax = new_figure(6.0, 4.0).subplots()
+    for at, name in enumerate(names):
+        hue = _HUES[at % len(_HUES)]
+        ax.plot(multiples, proven[at], marker="o", color=hue, label=name)
+        ax.fill_between(multiples, proven[at], found[at], color=hue, alpha=0.2, lw=0)
+    ax.axvline(1.0, color="0.6", lw=1, ls=":")
+    ax.set_xlabel("size of the adversary, in multiples of the threat")
+    ax.set_ylabel("certified accuracy")
+    ax.set_ylim(0, 1)
+    ax.legend()
     return ax
 
 
@@ -213,9 +283,8 @@ def _node(trees: Trees, at: int, depth: int, precision: int) -> _Node:
     value = trees.value[at]
     lines = []
     if trees.feature[at] != LEAF:
-        names = trees.feature_names
-        name = names[trees.feature[at]] if names else f"feature {trees.feature[at]}"
-        lines.append(f"{name} < {trees.threshold[at]:.{precision}f}")
+        left, _ = split_words(trees, at, precision, "feature ")
+        lines.append(left.replace(" <  ", " < "))
     if trees.cover is not None:
         lines.append(f"weight {trees.cover[at]:g}")
     if trees.link != "share":  # only leaves have values that mean something

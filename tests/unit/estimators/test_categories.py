@@ -126,6 +126,7 @@ def test_unseen_categories_go_where_missing_values_go():
         assert model.trees_.missing_left[model.trees_.categorical].all()
         unseen, missing = X.assign(job="astronaut"), X.assign(job=None)
         assert (model.predict_proba(unseen) == model.predict_proba(missing)).all()
+        assert (model.trees_.margin(unseen)[:, 0] == model.decision_function(unseen)).all()
 
 
 def test_missing_categories_are_learned_from():

@@ -1,0 +1,1 @@
+"""Which robust model is this model's twin, and how the two compare."""
