@@ -9,6 +9,7 @@
 #include "hardwood/attack/papernot.hpp"
 #include "hardwood/attack/symbolic.hpp"
 #include "hardwood/model/predict.hpp"
+#include "hardwood/verify/distance.hpp"
 #include "small_trees.hpp"
 
 namespace hardwood::tests {
