@@ -69,6 +69,7 @@ def audit(
             y,
             asked,
             threshold=threshold,
+            name=model.name,
             twin=twin,
             image=_size(image),
             max_rows=max_rows,
@@ -78,7 +79,6 @@ def audit(
             n_jobs=n_jobs,
             progress=tell,
         )
-    report.content["model"]["name"] = model.name
     for path in paths:
         report.to_html(path) if path.suffix == ".html" else report.to_json(path)
     typer.echo(report.to_json() if as_json else report.summary())

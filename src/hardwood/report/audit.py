@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,7 @@ def audit(
     threat: Threat | float,
     *,
     threshold: float | None = None,
+    name: str | None = None,
     twin: Any = None,
     image: tuple[int, int] | None = None,
     max_rows: int = 10_000,
@@ -254,6 +256,8 @@ def audit(
         What the adversary may do; a number is ``Threat(eps=number)``.
     threshold : float or None, default=None
         The probability from which the second class is said, where it is not one half.
+    name : str or None, default=None
+        What the page calls the model; None means its file or its class.
     twin : object or None, default=None
         A second model, such as the first one's hardened twin, shown beside it.
     image : (int, int) or None, default=None
@@ -303,6 +307,7 @@ def audit(
     if not isinstance(threat, Threat):
         threat = Threat(threat)
     settings = Settings(
+        name=name,
         threshold=threshold,
         max_rows=max_rows,
         n_distances=n_distances,
@@ -317,7 +322,7 @@ def audit(
     if image is not None:
         content["images"] = image_rows(content, X, image)
     if twin is not None:
-        other = findings.measure(twin, X, y, threat, settings)
+        other = findings.measure(twin, X, y, threat, replace(settings, name=None))
         kept = ("model", "accuracy", "certificate", "classes", "curve", "distances", "seconds")
         content["twin"] = {name: other[name] for name in kept}
     return Audit(content)

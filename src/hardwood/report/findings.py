@@ -44,6 +44,7 @@ Rows = npt.NDArray[np.int64]
 class Settings:
     """How much an audit may look at, and for how long."""
 
+    name: str | None
     threshold: float | None
     max_rows: int
     n_distances: int
@@ -144,7 +145,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         "format_version": FORMAT_VERSION,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - clock.begin, 2),
-        "model": _model(model, problem.trees, settings.threshold),
+        "model": _model(settings.name or _called(model), problem.trees, settings.threshold),
         "data": _data(problem, rows, near),
         "columns": names,
         "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
@@ -247,10 +248,17 @@ def counts_of(status: npt.NDArray[np.str_]) -> dict[str, int]:
     return {"rows": len(status), **counted}
 
 
-def _model(model: Any, trees: Trees, threshold: float | None) -> dict[str, Any]:
-    named = str(model) if isinstance(model, str) or hasattr(model, "__fspath__") else None
+def _called(model: Any) -> str:
+    """What to call a model that has no name: its file, or its class; of a pipeline the last one."""
+    if isinstance(model, str) or hasattr(model, "__fspath__"):
+        return str(model).rsplit("/", 1)[-1]
+    steps = getattr(model, "steps", None)
+    return type(steps[-1][1] if isinstance(steps, list) and steps else model).__name__
+
+
+def _model(name: str, trees: Trees, threshold: float | None) -> dict[str, Any]:
     return {
-        "name": named.rsplit("/", 1)[-1] if named else type(model).__name__,
+        "name": name,
         "n_trees": trees.n_trees,
         "n_leaves": trees.n_leaves,
         "n_columns": trees.n_features,

@@ -46,7 +46,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _multiple(value: float | None) -> str:
-    return "more than was looked for" if value is None else f"{value:.3g}×"
+    return "∞" if value is None else f"{value:.3g}×"
 
 
 def _parts(counts: dict[str, int]) -> list[dict[str, Any]]:

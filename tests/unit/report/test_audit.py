@@ -126,6 +126,7 @@ def test_a_pipeline_in_its_own_columns_with_its_own_threshold(loans):
         {"income": hw.relative(0, 0.1), "age": 1.5, "job": {"clerk": ["manager"]}}, only="DECLINE"
     )
     report = hw.audit(model, X, y, threat, threshold=0.4)
+    assert report.content["model"]["name"] == "RandomForestClassifier"
     certificate = hw.certify(model, X, y, threat, threshold=0.4)
     assert report.certified_accuracy == certificate.certified_accuracy
     by_class = certificate.by_class()
@@ -174,7 +175,7 @@ def test_checks_that_pass_are_listed_like_those_that_fail(report, cancer, forest
 
 def test_trees_without_a_source_are_not_called_checked(cancer):
     trees = hw.load_model(DecisionTreeClassifier(max_depth=3).fit(*cancer[:2]))
-    gate = hw.audit(trees, *cancer[2:], THREAT, n_distances=10).checks[0]
+    gate = hw.audit(trees, *cancer[2:], THREAT, n_distances=10, name="oak").checks[0]
     assert gate["passed"] is None
     assert gate["words"].startswith("Not compared with its source")
 
