@@ -21,8 +21,7 @@ X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 threat = hw.Threat(eps=0.05, low=0, high=1)
 
 model = lgb.LGBMClassifier(n_estimators=60, max_depth=4, verbose=-1).fit(X_train, y_train)
-twin = hw.RobustGradientBoostingClassifier(threat=threat, n_estimators=60, max_depth=4)
-twin.fit(X_train, y_train)
+twin = hw.harden(model, X_train, y_train, threat)
 
 # %%
 # Clean accuracy is the price, proven accuracy is the gain.

@@ -148,8 +148,7 @@ def _audited(sample: Sample, step: Callable[[str], None]) -> "hw.Audit":
     model = GradientBoostingClassifier(n_estimators=100, max_depth=3, random_state=0)
     model.fit(X_train, y_train)
     threat = hw.Threat(AUDITED_AT, low=0, high=1)
-    twin = hw.RobustGradientBoostingClassifier(threat=threat, n_estimators=100, max_depth=3)
-    twin.fit(X_train, y_train)
+    twin = hw.harden(model, X_train, y_train, threat)
     step("boosted models: audit")
     return hw.audit(model, X_test, y_test, threat, twin=twin)
 
