@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from hardwood import _check, _sums
 from hardwood._check import FloatArray
 from hardwood.estimators._base import Columns, RobustEstimator
+from hardwood.estimators._boosting import BoostingEstimator
 from hardwood.estimators._columns import learn_categories, whole_columns
-from hardwood.estimators.boosting import _RobustGradientBoosting
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.sketch import CodedRows, Counts, Cuts, Sketch
 from hardwood.threat import Reach
@@ -261,7 +261,7 @@ def agree(estimator: RobustEstimator, surveys: Sequence[Survey]) -> Plan:
 
 
 def _reach(estimator: RobustEstimator, columns: Columns) -> Reach:
-    boosts = isinstance(estimator, _RobustGradientBoosting)
+    boosts = isinstance(estimator, BoostingEstimator)
     reach = estimator._training_reach(columns) if boosts else estimator._reach(columns)
     for word, there in (("only=", reach.only is not None), ("blank=", reach.blank.any())):
         if there:

@@ -35,7 +35,7 @@ from hardwood.ensemble.loss import (
     Softmax,
 )
 from hardwood.estimators._base import RobustEstimator, TargetData, count_of
-from hardwood.estimators.boosting import _RobustGradientBoosting
+from hardwood.estimators._boosting import BoostingEstimator
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.hist import HistTable
 from hardwood.grow.part import Part
@@ -85,7 +85,7 @@ class Outcome:
 
 def refuse(estimator: RobustEstimator, has_validation: bool) -> None:
     """Say what is not possible on rows in parts, before anything is sent."""
-    if isinstance(estimator, _RobustGradientBoosting):
+    if isinstance(estimator, BoostingEstimator):
         if estimator.method == "exact":
             raise ValueError(
                 'method="exact" tries every value of every row and needs them in one place; use '
@@ -147,7 +147,7 @@ def train(share: Share, communicator: Communicator | None) -> Outcome:
     try:
         if isinstance(estimator, RobustRandomForestClassifier):
             return Outcome(_forest(estimator, plan, table, part, y, weight))
-        assert isinstance(estimator, _RobustGradientBoosting)
+        assert isinstance(estimator, BoostingEstimator)
         return _Boosting(estimator, share, table, part, y, weight, communicator).train()
     except RuntimeError as error:
         if "another worker does not answer" in str(error):
@@ -157,7 +157,7 @@ def train(share: Share, communicator: Communicator | None) -> Outcome:
 
 @dataclass
 class _Boosting:
-    estimator: _RobustGradientBoosting
+    estimator: BoostingEstimator
     share: Share
     table: HistTable
     part: Part

@@ -31,7 +31,7 @@ def test_scikit_learn_protocol(estimator, check):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_margins_of_training_are_those_of_the_model(method, n_classes, monkeypatch):
-    from hardwood.estimators import boosting
+    from hardwood.estimators import _boosting as boosting
 
     X, y = make_data(n_classes=n_classes)
     X[::7, 1] = np.nan

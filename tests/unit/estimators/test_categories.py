@@ -366,3 +366,29 @@ def test_the_weight_of_the_second_class():
         boosting(scale_pos_weight=5, class_weight="balanced").fit(X, y)
     with pytest.raises(ValueError, match="the second of two classes, but y has 3"):
         boosting(scale_pos_weight=5).fit(X, np.arange(len(X)) % 3)
+
+
+@pytest.mark.parametrize("inner", ["certified", "exact"])
+def test_more_is_proven_than_of_natural_and_of_one_hot_training(inner):
+    rng = np.random.default_rng(0)
+    n = 1500
+    X = pd.DataFrame({"job": rng.choice(JOBS, n), "age": rng.normal(size=n).round(2)})
+    y = X["job"].isin(GOOD) + 0.7 * X["age"] + rng.normal(size=n) * 0.4 > 0.5
+    train, test = slice(0, 1000), slice(1000, None)
+    threat = hw.Threat({"age": 0.1, "job": {"cook": ["driver"], "pilot": ["nurse"]}})
+    natural, robust = (
+        boosting(threat=given, inner=inner, n_jobs=1).fit(X[train], y[train])
+        for given in (hw.Threat(0), threat)
+    )
+    dummies = pd.get_dummies(X, columns=["job"], dtype=float)
+    group = [name for name in dummies if name != "age"]
+    of_dummies = hw.Threat({"age": 0.1}, one_hot=[group])
+    one_hot = boosting(threat=of_dummies, inner=inner, n_jobs=1).fit(dummies[train], y[train])
+    proven = {
+        "natural": hw.certify(natural, X[test], y[test], threat),
+        "robust": hw.certify(robust, X[test], y[test], threat),
+        "one_hot": hw.certify(one_hot, dummies[test], y[test], of_dummies),
+    }
+    figures = {name: found.certified_accuracy for name, found in proven.items()}
+    assert figures["robust"] == max(figures.values()) > figures["natural"] + 0.05
+    assert all((found.status != "unknown").all() for found in proven.values())
