@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -137,12 +138,17 @@ def test_arrays_and_frames_with_validation_rows(cluster):
     table = pd.DataFrame(X, columns=list("abcd"))
     wanted = clone(local).fit(table[:900], BINARY[:900], X_val=table[900:], y_val=BINARY[900:])
     assert wanted.n_estimators_ < 38
+    with socket.socket() as one, socket.socket() as other:
+        for free in (one, other):
+            free.bind(("127.0.0.1", 0))
+        ports = [free.getsockname()[1] for free in (one, other)]
     for _ in range(2):  # a second fit that stops early
         fitted = model.fit(
             dd.from_pandas(table[:900], npartitions=4),
             dd.from_pandas(pd.Series(BINARY[:900]), npartitions=4),
             X_val=dd.from_pandas(table[900:], npartitions=1),
             y_val=dd.from_pandas(pd.Series(BINARY[900:]), npartitions=1),
+            tracker_port=ports,  # one is still closed when the second fit begins
         )
         assert_same_trees(fitted, wanted)
         assert fitted.evals_result_ == wanted.evals_result_

@@ -6,6 +6,7 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ T = TypeVar("T")
 
 _logger = logging.getLogger("hardwood")
 _PULSE = 0.2  # seconds between two looks at a job
+_PORT_WAITS = 90.0  # seconds: systems keep a port closed for 60
 _PING = 5.0  # seconds a worker has to say that it is there
 
 
@@ -40,8 +42,10 @@ class Cluster:
         By default the current one.
     tracker_host : str or None, default=None
         The client's address as workers reach it; by default that of its way to the scheduler.
-    tracker_port : int, default=0
-        The port at which workers meet, on the client; 0: any. Workers also connect to each other.
+    tracker_port : int or sequence of int, default=0
+        The port at which workers meet, on the client; 0: any; a sequence: the first that is free.
+        The system keeps a port closed for a minute after its use, so several let fits and
+        restarts follow each other at once. Workers also connect to each other.
     timeout : int, default=120
         Seconds after which a worker that does not answer is given up.
     checkpoint_every : int, default=10
@@ -52,10 +56,16 @@ class Cluster:
 
     client: Client | None = None
     tracker_host: str | None = None
-    tracker_port: int = 0
+    tracker_port: int | Sequence[int] = 0
     timeout: int = 120
     checkpoint_every: int = 10
     workers: Sequence[str] | None = None
+
+    @property
+    def ports(self) -> list[int]:
+        """Where a tracker may listen."""
+        given = self.tracker_port
+        return [given] if isinstance(given, int) else list(given)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -214,7 +224,18 @@ class _Job:
     def _holders(self) -> dict[str, list[int]]:
         """Which pieces each worker shall train on, of those it has."""
         deadline = time.monotonic() + self.cluster.timeout
-        distributed.wait(self.coded + (self.held or []), timeout=self.cluster.timeout)
+        needed = self.coded + (self.held or [])
+        try:
+            with contextlib.suppress(TimeoutError):
+                distributed.wait(needed, timeout=self.cluster.timeout)
+        except CancelledError as error:
+            raise CommunicationError(
+                "Partitions that a lost worker had cannot be computed again: the data was put on "
+                "the cluster by hand (scatter). Keep it where it can be read again."
+            ) from error
+        for future in needed:
+            if future.status == "error":
+                future.result()  # raises
         while True:
             where = self.client.who_has(self.coded)
             alive = self._alive()
@@ -240,10 +261,7 @@ class _Job:
     def _tracker(self, n_workers: int) -> Iterator[tuple[str, int]]:
         scheduler = distributed.comm.get_address_host(self.client.scheduler.address)
         host = self.cluster.tracker_host or get_ip(scheduler)
-        tracker = RabitTracker(
-            n_workers=n_workers, host_ip=host, port=self.cluster.tracker_port, sortby="task"
-        )
-        tracker.start()
+        tracker = _started(n_workers, host, self.cluster.ports)
         try:
             yield host, int(tracker.worker_args()["dmlc_tracker_port"])
         finally:
@@ -297,6 +315,26 @@ class _Job:
             _logger.debug("%s does not answer: %r", address, error)
             return False
         return True
+
+
+def _started(n_workers: int, host: str, ports: list[int]) -> RabitTracker:
+    """A tracker at the first port that is free, or as soon as one is."""
+    deadline = time.monotonic() + _PORT_WAITS
+    while True:
+        for port in ports:
+            try:
+                tracker = RabitTracker(n_workers=n_workers, host_ip=host, port=port, sortby="task")
+                tracker.start()
+            except XGBoostError as error:
+                failure = error
+            else:
+                return tracker
+        if time.monotonic() > deadline:
+            raise CommunicationError(
+                f"No tracker could listen at {host} on tracker_port={ports} within "
+                f"{_PORT_WAITS:.0f} s; choose other ports."
+            ) from failure
+        time.sleep(1)
 
 
 def _hello() -> bool:

@@ -51,10 +51,10 @@ class RobustGradientBoostingClassifier(boosting.RobustGradientBoostingClassifier
             Validation data, for `early_stopping` and ``evals_result_``.
         **options : Any
             `client` (default: the current one); `tracker_host` and `tracker_port`, where workers
-            meet on the client (default: its address, any port); `timeout`, seconds after which a
-            worker that does not answer is given up (default: 120); `checkpoint_every`, rounds
-            between two checkpoints (default: 10); `workers`, addresses of those to use (default:
-            all).
+            meet on the client (default: its address, any port; a sequence: the first free one);
+            `timeout`, seconds after which a worker that does not answer is given up (default: 120);
+            `checkpoint_every`, rounds between two checkpoints (default: 10); `workers`, addresses
+            of those to use (default: all).
 
         Returns
         -------
@@ -95,10 +95,10 @@ class RobustGradientBoostingRegressor(boosting.RobustGradientBoostingRegressor):
             Validation data, for `early_stopping` and ``evals_result_``.
         **options : Any
             `client` (default: the current one); `tracker_host` and `tracker_port`, where workers
-            meet on the client (default: its address, any port); `timeout`, seconds after which a
-            worker that does not answer is given up (default: 120); `checkpoint_every`, rounds
-            between two checkpoints (default: 10); `workers`, addresses of those to use (default:
-            all).
+            meet on the client (default: its address, any port; a sequence: the first free one);
+            `timeout`, seconds after which a worker that does not answer is given up (default: 120);
+            `checkpoint_every`, rounds between two checkpoints (default: 10); `workers`, addresses
+            of those to use (default: all).
 
         Returns
         -------
@@ -128,10 +128,10 @@ class RobustRandomForestClassifier(forest.RobustRandomForestClassifier):
             Labels and weights, cut like X.
         **options : Any
             `client` (default: the current one); `tracker_host` and `tracker_port`, where workers
-            meet on the client (default: its address, any port); `timeout`, seconds after which a
-            worker that does not answer is given up (default: 120); `checkpoint_every`, rounds
-            between two checkpoints (default: 10); `workers`, addresses of those to use (default:
-            all).
+            meet on the client (default: its address, any port; a sequence: the first free one);
+            `timeout`, seconds after which a worker that does not answer is given up (default: 120);
+            `checkpoint_every`, rounds between two checkpoints (default: 10); `workers`, addresses
+            of those to use (default: all).
 
         Returns
         -------
