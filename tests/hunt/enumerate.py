@@ -32,9 +32,10 @@ class Moves:
 
     @property
     def unit(self) -> float:
-        """What steps are counted in."""
-        largest = float(max(self.down.max(), self.up.max()))
-        return largest if self.norm != 0 and largest > 0 else 1.0
+        """What steps are counted in: multiples of the threat where its sizes differ."""
+        sizes = np.unique(np.concatenate([self.down, self.up]))
+        sizes = sizes[sizes > 0]
+        return float(sizes[0]) if self.norm != 0 and len(sizes) == 1 else 1.0
 
     @property
     def radius(self) -> float:
