@@ -316,7 +316,7 @@ def _certify(case: Case, y: np.ndarray, fooled: list[np.ndarray], norm: Any) -> 
     if ((found.reason == "misclassified") != wrong).any():
         case.wrong(said, "errs about which rows are misclassified")
     examples = (found.status == "broken") & ~wrong
-    _examples(case, said, y, found.X_adv, examples, moves)
+    _examples(case, said, y, _table(found), examples, moves)
 
 
 def _statuses(
@@ -336,6 +336,11 @@ def _statuses(
 
 def _fools(case: Case, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(case.source.predict(np.ascontiguousarray(Z)) != y)
+
+
+def _table(found: Any) -> np.ndarray:
+    """Examples as an array; a frame was asked with a frame."""
+    return np.asarray(found.X_adv, dtype=np.float64)
 
 
 def _examples(
@@ -439,7 +444,7 @@ def _distance(
     if ((found.status == "misclassified") != wrong).any():
         case.wrong(said, "errs about which rows are misclassified")
     there = np.isfinite(found.upper) & ~wrong
-    _examples(case, said, y, found.X_adv, there, moves, limited=False)
+    _examples(case, said, y, _table(found), there, moves, limited=False)
     if norm == "inf" and not threatened and not solver and there.any():
         i = int(rng.choice(np.flatnonzero(there)))
         at = case.ask(
@@ -477,11 +482,11 @@ def _hold_distance(
             case.wrong(said, f"says exactly {upper}, the truth is {most}, for {x.tolist()}")
             return
         if np.isfinite(upper) and found.status[i] != "misclassified":
-            length = length_of(x, found.X_adv[i], moves)
+            length = length_of(x, _table(found)[i], moves)
             if not np.isclose(length, upper, rtol=part, atol=slack):
                 case.wrong(
                     said,
-                    f"upper={upper} but its example {found.X_adv[i].tolist()} is {length} away "
+                    f"upper={upper} but its example {_table(found)[i].tolist()} is {length} away "
                     f"from {x.tolist()}",
                 )
                 return
@@ -514,7 +519,7 @@ def _attack(case: Case, y: np.ndarray, fooled: list[np.ndarray], norm: Any) -> N
     if ((found.status == "misclassified") != wrong).any():
         case.wrong(said, "errs about which rows are misclassified")
         return
-    _examples(case, said, y, found.X_adv, found.success, moves, threatened)
+    _examples(case, said, y, _table(found), found.success, moves, threatened)
     exact = found.method in ("exact", "kantchelian")
     slack = SOLVER * max(1.0, _scale(case)) if found.method == "kantchelian" else 0.0
     part = CLOSE if norm in (1, 2) else 1e-12
@@ -527,7 +532,7 @@ def _attack(case: Case, y: np.ndarray, fooled: list[np.ndarray], norm: Any) -> N
             case.wrong(said, f"lower={found.lower[i]} but {truth} fools, for {x.tolist()}")
             return
         if found.success[i]:
-            length = length_of(x, found.X_adv[i], moves)
+            length = length_of(x, _table(found)[i], moves)
             if not np.isclose(length, got, rtol=part, atol=0):
                 case.wrong(said, f"distance={got}, but the example is {length} from {x.tolist()}")
                 return
@@ -647,8 +652,8 @@ def _change(case: Case, value: np.ndarray, norm: Any) -> None:
     _hold_distance(case, said, found, strictly, moves, 0.0, loosely)
     rows = np.flatnonzero(np.isfinite(found.upper) & (found.status != "misclassified"))
     if len(rows):
-        moved = np.abs(case.source.predict(found.X_adv[rows]) - np.asarray(center)[rows])
+        moved = np.abs(case.source.predict(_table(found)[rows]) - np.asarray(center)[rows])
         for i in rows[moved <= change - slack]:
-            Z = found.X_adv[i].tolist()
+            Z = _table(found)[i].tolist()
             case.wrong(said, f"the example {Z} does not change the prediction enough")
             return
