@@ -513,8 +513,8 @@ template <>
 }  // namespace
 
 template <class Stat>
-void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node, bool portable,
-                 BinSplit& best) {
+void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node,
+                 [[maybe_unused]] bool portable, BinSplit& best) {
   if (bins.window.categorical) return SetSearch<Stat>(bins, node, best).run();
   Search<Stat> search(bins, node, best);
 #if HARDWOOD_X86
