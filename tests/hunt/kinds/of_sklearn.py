@@ -7,7 +7,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import xgboost
-from sklearn import calibration, ensemble, model_selection, preprocessing, tree
+from sklearn import calibration, ensemble, impute, model_selection, preprocessing, tree
 from sklearn.pipeline import make_pipeline
 
 from hunt.kinds import of_lightgbm, of_xgboost
@@ -214,6 +214,18 @@ _SCALERS: dict[str, Callable[[], Any]] = {
     "MinMaxScaler clip": partial(preprocessing.MinMaxScaler, clip=True),
     "MaxAbsScaler": preprocessing.MaxAbsScaler,
     "RobustScaler": preprocessing.RobustScaler,
+    "PowerTransformer": preprocessing.PowerTransformer,
+    "QuantileTransformer": partial(preprocessing.QuantileTransformer, n_quantiles=5),
+    "KBinsDiscretizer ordinal": partial(
+        preprocessing.KBinsDiscretizer, 3, encode="ordinal", strategy="uniform"
+    ),
+    "KBinsDiscretizer onehot": partial(
+        preprocessing.KBinsDiscretizer, 3, encode="onehot-dense", strategy="uniform"
+    ),
+    "Binarizer": partial(preprocessing.Binarizer, threshold=0.5),
+    "FunctionTransformer arctan": partial(preprocessing.FunctionTransformer, np.arctan),
+    "FunctionTransformer negative": partial(preprocessing.FunctionTransformer, np.negative),
+    "SimpleImputer": impute.SimpleImputer,
 }
 
 
@@ -226,8 +238,15 @@ _WRAPPERS: dict[str, Make] = {
         _inside,
         wrap=partial(model_selection.FixedThresholdClassifier, threshold=0.3),
     ),
+    "FixedThresholdClassifier of a forest": partial(
+        _inside, wrap=partial(model_selection.FixedThresholdClassifier, threshold=0.6), make=_forest
+    ),
     "CalibratedClassifierCV": partial(
         _inside, wrap=partial(calibration.CalibratedClassifierCV, cv=2, ensemble=False)
+    ),
+    "CalibratedClassifierCV isotonic": partial(
+        _inside,
+        wrap=partial(calibration.CalibratedClassifierCV, cv=2, ensemble=False, method="isotonic"),
     ),
     "GridSearchCV": partial(
         _inside,
@@ -295,7 +314,7 @@ def enter_all() -> None:
     for of_classes, name in ((False, "Regressor"), (True, "Classifier")):
         enter(f"RandomForest{name} 2 outputs", several_outputs, of_classes)
     for i, (name, scaler) in enumerate(_SCALERS.items()):
-        for last in (_LAST[i], _LAST[i - 2]):
+        for last in (_LAST[i % len(_LAST)], _LAST[(i - 2) % len(_LAST)]):
             pipe = partial(scaled, scaler=scaler, make=_CLASSIFIERS_LAST[last])
             title = f"Pipeline {name}, {last}"
             enter(title, classifier, pipe, plain=last == "XGBClassifier")

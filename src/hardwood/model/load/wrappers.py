@@ -83,6 +83,8 @@ def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[
             f"sums, which no one margin decides exactly. Use boosting, or a single tree."
         )
     asked = witness or Witness("model", trees.margin)
+    # As numpy compares a source's probabilities with a number: in their precision.
+    threshold = float(np.dtype(asked.dtype).type(threshold))
 
     def label(X: FloatArray) -> npt.NDArray[np.int64]:
         decided: npt.NDArray[np.int64] = (_second(asked, X) >= threshold).astype(np.int64)

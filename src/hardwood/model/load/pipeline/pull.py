@@ -19,7 +19,7 @@ from hardwood.errors import UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.load.pipeline.bisect import first_where
 from hardwood.model.load.pipeline.steps import CONSTANT, FALLING, REFUSED, RISING, Column, spans
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, take_sets
 
 BoolArray = npt.NDArray[np.bool_]
 Ask = Callable[[FloatArray], FloatArray]
@@ -44,23 +44,29 @@ class Raw:
 
 def pull_back(trees: Trees, raw: Raw) -> tuple[dict[str, Any], bool]:
     """The state of the trees over raw columns, and whether nodes keep their numbers."""
-    split = np.flatnonzero(trees.feature != LEAF)
     known = _known_rows(raw, trees)
-    left_at = [
-        np.asarray(trees._core.sides(np.ascontiguousarray(row)), dtype=bool)
-        for row in raw.ask(known.rows)
-    ]
-    sides = _sides_of_numbers(trees, raw, known, left_at)
-    nodes = _Nodes(trees, raw)
-    for node in map(int, split):
-        column = raw.columns[trees.feature[node]]
-        blank = bool(left_at[known.blank][node])
+    left_at = np.array(
+        [trees._core.sides(np.ascontiguousarray(row)) for row in raw.ask(known.rows)], dtype=bool
+    )
+    # Splits that ask the same are told once: by a node of each kind.
+    split = np.flatnonzero(trees.feature != LEAF)
+    asked = np.where(trees.categorical, np.arange(trees.n_nodes), np.asarray(trees._core.edges()))
+    kind = np.array([trees.feature, trees.missing_left, trees.categorical, asked])[:, split]
+    _, first, same = np.unique(kind, axis=1, return_index=True, return_inverse=True)
+    node = split[first]
+    sides = _sides_of_numbers(trees, raw, known, left_at, node)
+    splits = _Splits(max(len(node), 1), raw)  # trees may be leaves alone
+    for at, of in enumerate(node.tolist()):
+        column = raw.columns[trees.feature[of]]
+        blank = bool(left_at[known.blank, of])
         if column.raw in raw.categories:
-            left = [bool(left_at[at][node]) for at in known.categories[column.raw]]
-            nodes.set_categories(node, column.raw, left, blank)
+            rows = known.categories[column.raw]
+            splits.set_categories(at, column.raw, left_at[rows, of].tolist(), blank)
         else:
-            nodes.set_number(node, column.raw, sides[node], blank)
-    return nodes.state()
+            splits.set_number(at, column.raw, sides[of], blank)
+    place = np.zeros(trees.n_nodes, dtype=np.int64)
+    place[split] = same.ravel()
+    return _Nodes(trees, splits, place).state(), not splits.ranges
 
 
 @dataclass
@@ -99,39 +105,32 @@ def _known_rows(raw: Raw, trees: Trees) -> _Known:
 
 
 def _sides_of_numbers(
-    trees: Trees, raw: Raw, known: _Known, left_at: Sequence[BoolArray]
+    trees: Trees, raw: Raw, known: _Known, left_at: BoolArray, nodes: npt.NDArray[np.int64]
 ) -> dict[int, Sides]:
-    """For each split on a number, its sides in raw values."""
+    """For each of some splits that is on a number, its sides in raw values."""
     edge = np.asarray(trees._core.edges())
     categorical = trees.categorical
     split = [
-        int(node)
-        for node in np.flatnonzero(trees.feature != LEAF)
+        node
+        for node in nodes.tolist()
         if raw.columns[trees.feature[node]].raw not in raw.categories
     ]
-    pairs = {(int(trees.feature[node]), float(edge[node])) for node in split}
     queries = [
-        raw.columns[j].query(value, start, end, sense)
-        for j, value in sorted(pairs)
-        for start, end, sense in spans(raw.columns[j].pieces)
-        if sense in (RISING, FALLING)
+        raw.columns[trees.feature[node]].query(float(edge[node]), start, end, sense)
+        for node in split
+        for start, end, sense in spans(raw.columns[trees.feature[node]].pieces)
+        if sense in (RISING, FALLING) and not categorical[node]
     ]
     found = dict(zip(queries, first_where(queries, raw.base).tolist(), strict=True))
     sides: dict[int, Sides] = {}
-    by_pair: dict[tuple[int, float], Sides] = {}
     for node in split:
-        j = int(trees.feature[node])
-        column, value = raw.columns[j], float(edge[node])
-        flat = any(sense == CONSTANT for _, _, sense in spans(column.pieces))
-        if not flat and (j, value) in by_pair and not categorical[node]:
-            sides[node] = by_pair[j, value]
-            continue
+        column, value = raw.columns[trees.feature[node]], float(edge[node])
         told: list[tuple[float, bool]] = []
         for start, end, sense in spans(column.pieces):
             if sense == REFUSED:
                 told.append((start, told[-1][1] if told else True))
             elif sense == CONSTANT:
-                told.append((start, bool(left_at[known.starts[column.raw, start]][node])))
+                told.append((start, bool(left_at[known.starts[column.raw, start], node])))
             elif categorical[node]:
                 raise UnsupportedModelError(
                     f"Column {raw.names[column.raw]!r} reaches the model as a number and is split "
@@ -142,7 +141,7 @@ def _sides_of_numbers(
                 before = sense == RISING
                 told += [(start, before)] if cross > start else []
                 told += [(cross, not before)] if cross < end else []
-        sides[node] = by_pair[j, value] = _merged(told)
+        sides[node] = _merged(told)
     return sides
 
 
@@ -154,71 +153,74 @@ def _merged(told: Sequence[tuple[float, bool]]) -> Sides:
     return tuple(kept)
 
 
-class _Nodes:
-    """The nodes over raw columns, first one for each old one; then those with ranges are grown."""
+class _Splits:
+    """Splits on raw columns: whether a value is below a threshold, in a set, or in some ranges."""
 
-    def __init__(self, trees: Trees, raw: Raw) -> None:
-        self.trees, self.raw = trees, raw
-        n = trees.n_nodes
-        self.feature = np.full(n, LEAF, dtype=np.int64)
+    def __init__(self, n: int, raw: Raw) -> None:
+        self.raw = raw
+        self.feature = np.zeros(n, dtype=np.int64)
         self.threshold = np.zeros(n)
-        self.left, self.right = trees.left.astype(np.int64), trees.right.astype(np.int64)
-        self.missing_left = np.array(trees.missing_left)
+        self.missing_left = np.zeros(n, dtype=bool)
+        self.swapped = np.zeros(n, dtype=bool)  # the children change places
         self.sets: list[list[int]] = [[] for _ in range(n)]
         self.ranges: dict[int, Sides] = {}
 
-    def set_categories(self, node: int, raw: int, left: Sequence[bool], blank: bool) -> None:
+    def set_categories(self, at: int, raw: int, left: Sequence[bool], blank: bool) -> None:
         """A split on categories: those listed go right, all others and unknown ones left."""
         n_known = len(self.raw.categories[raw])
         # A name that nobody has seen decides which side is listed.
         others = left[n_known] if len(left) > n_known else blank
         listed = [code for code in range(n_known) if left[code] != others]
-        self.feature[node] = raw
+        self.feature[at] = raw
         if not listed:
-            self.threshold[node] = math.inf if others else -math.inf
-            self.missing_left[node] = blank
-            return
-        self.sets[node] = listed
-        self.missing_left[node] = blank
-        if not others:
-            self._swap(node)
+            self.threshold[at] = math.inf if others else -math.inf
+        self.sets[at] = listed
+        self.swapped[at] = bool(listed) and not others
+        self.missing_left[at] = blank != self.swapped[at]
 
-    def set_number(self, node: int, raw: int, sides: Sides, blank: bool) -> None:
+    def set_number(self, at: int, raw: int, sides: Sides, blank: bool) -> None:
         """A split on a number, on one side of a threshold; more sides are kept for later."""
-        self.feature[node] = raw
-        self.missing_left[node] = blank
+        self.feature[at] = raw
         if len(sides) == 1:
-            self.threshold[node] = math.inf if sides[0][1] else -math.inf
+            self.threshold[at] = math.inf if sides[0][1] else -math.inf
         else:
-            self.threshold[node] = sides[1][0]
-            if not sides[0][1] and len(sides) == 2:
-                self._swap(node)
-            if len(sides) > 2:
-                self.ranges[node] = sides
+            self.threshold[at] = sides[1][0]
+        if len(sides) > 2:
+            self.ranges[at] = sides
+        self.swapped[at] = len(sides) == 2 and not sides[0][1]
+        self.missing_left[at] = blank != self.swapped[at]
 
-    def _swap(self, node: int) -> None:
-        self.left[node], self.right[node] = self.right[node], self.left[node]
-        self.missing_left[node] = not self.missing_left[node]
 
-    def state(self) -> tuple[dict[str, Any], bool]:
-        """What `Trees` take, and whether nodes keep their numbers."""
+class _Nodes:
+    """Nodes over raw columns: one for each old one, or several where a split has many sides."""
+
+    def __init__(self, trees: Trees, splits: _Splits, place: npt.NDArray[np.int64]) -> None:
+        self.trees, self.raw = trees, splits.raw
+        leaf = trees.feature == LEAF
+        self.place = place
+        self.feature = np.where(leaf, LEAF, splits.feature[place])
+        self.threshold = np.where(leaf, 0.0, splits.threshold[place])
+        self.missing_left = splits.missing_left[place] & ~leaf
+        swapped = splits.swapped[place] & ~leaf
+        self.left = np.where(swapped, trees.right, trees.left).astype(np.int64)
+        self.right = np.where(swapped, trees.left, trees.right).astype(np.int64)
+        self.sets, self.ranges = splits.sets, splits.ranges
+
+    def state(self) -> dict[str, Any]:
+        """What `Trees` take."""
         state = self.trees.__getstate__()
-        state.update(
-            feature=self.feature,
-            threshold=self.threshold,
-            left=self.left,
-            right=self.right,
-            missing_left=self.missing_left,
-        )
+        for name in ("feature", "threshold", "left", "right", "missing_left"):
+            state[name] = getattr(self, name)
         origin = np.arange(len(self.feature))
         if self.ranges:
             origin = self._grow(state)
-        sets = [self.sets[at] for at in origin]
-        state["category_start"] = np.concatenate([[0], np.cumsum([len(one) for one in sets])])
-        state["category"] = [code for one in sets for code in one]
         for name in ("value", "gain", "cover"):
             state[name] = None if state[name] is None else state[name][origin]
-        return state, not self.ranges
+        start = np.cumsum([0, *map(len, self.sets), 0])  # the last set is empty: that of leaves
+        codes = np.array([code for one in self.sets for code in one], dtype=np.int32)
+        kind = np.where(self.feature[origin] == LEAF, len(self.sets), self.place[origin])
+        state["category_start"], state["category"] = take_sets(start, codes, kind)
+        return state
 
     def _grow(self, state: dict[str, Any]) -> npt.NDArray[np.int64]:
         """Write splits with more than two sides as several; what cannot be reached is left out."""
@@ -256,7 +258,7 @@ class _Nodes:
                 return at
             low, high, blank = box.get(raw, (-math.inf, math.inf, True))
             t = float(self.threshold[node])
-            sides = self.ranges.get(node, ((-math.inf, True), (t, False)))
+            sides = self.ranges.get(int(self.place[node]), ((-math.inf, True), (t, False)))
             ends = [s for s, _ in sides[1:]] + [math.inf]
             here = [
                 (max(a, low), side)
