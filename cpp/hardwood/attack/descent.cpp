@@ -10,6 +10,7 @@
 #include "hardwood/attack/near_trees.hpp"
 #include "hardwood/attack/one_change.hpp"
 #include "hardwood/parallel.hpp"
+#include "hardwood/verify/distance.hpp"
 
 namespace hardwood::attack {
 namespace {
@@ -372,7 +373,11 @@ class Descent {
 std::vector<double> descent(const model::Trees& trees, Matrix<const double> x,
                             std::span<const std::int32_t> y, const cells::Budget& budget,
                             int n_threads, Watch& watch) {
-  const Ensemble ensemble(trees);
+  if (trees.has_categories() || budget.max_changes > 0 || std::ranges::count(budget.blank, 1) > 0) {
+    const verify::Limits limits{kInfinity, n_threads};
+    return verify::near_in_ensemble(trees, x, y, budget, limits, watch).x_adv;
+  }
+  const Ensemble ensemble(trees, budget.reach);
   std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
   std::vector<std::unique_ptr<Descent>> searches(static_cast<std::size_t>(n_threads));

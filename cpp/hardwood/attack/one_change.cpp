@@ -27,12 +27,29 @@ double OneChange::value(std::int32_t leaf, const Ensemble::Member& member) const
 }
 
 bool OneChange::goes_left(std::int32_t at, std::span<const std::int32_t> point) const {
-  const Ensemble::Node& node = ensemble_.node(at);
-  const std::int32_t cell = point[static_cast<std::size_t>(node.feature)];
-  return cell == kMissing ? ensemble_.missing_left(at) : cell <= node.rank;
+  return ensemble_.goes_left(at, point[static_cast<std::size_t>(ensemble_.node(at).feature)]);
 }
 
-double OneChange::read(const cells::Question& question, std::span<const std::int32_t> point) {
+std::int32_t OneChange::leaf_of(const Ensemble::Member& member,
+                                std::span<const std::int32_t> point) const {
+  std::int32_t at = member.root;
+  while (ensemble_.node(at).feature != kLeaf) {
+    at = goes_left(at, point) ? ensemble_.node(at).left : ensemble_.node(at).right;
+  }
+  return at;
+}
+
+double OneChange::sum(const cells::Question& question, std::span<const std::int32_t> point) const {
+  double sum = ensemble_.plus_base(question) - ensemble_.minus_base(question);
+  for (const Ensemble::Member& member : ensemble_.members(question)) {
+    sum += value(leaf_of(member, point), member);
+  }
+  return sum;
+}
+
+double OneChange::read(const cells::Question& question, const cells::Ball& ball,
+                       std::span<const std::int32_t> point) {
+  ball_ = &ball;
   std::ranges::fill(gain_, 0.0);
   double sum = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   for (const Ensemble::Member& member : ensemble_.members(question)) {
@@ -46,17 +63,13 @@ double OneChange::read(const cells::Question& question, std::span<const std::int
 }
 
 double OneChange::read_tree(const Ensemble::Member& member, std::span<const std::int32_t> point) {
-  std::int32_t leaf = member.root;
-  while (ensemble_.node(leaf).feature != kLeaf) {
-    leaf = goes_left(leaf, point) ? ensemble_.node(leaf).left : ensemble_.node(leaf).right;
-  }
-  const double home = value(leaf, member);
+  const double home = value(leaf_of(member, point), member);
   narrowed_.clear();
   for (std::int32_t at = member.root; ensemble_.node(at).feature != kLeaf;) {
     const Ensemble::Node& node = ensemble_.node(at);
     const auto f = static_cast<std::size_t>(node.feature);
     const bool left = goes_left(at, point);
-    if (point[f] != kMissing) {
+    if (point[f] != kMissing && !ball_->has_places(f)) {
       Cells& stays = path_[f];
       narrowed_.push_back({f, stays});
       const Cells leaves = left ? Cells{std::max(stays.lo, node.rank + 1), stays.hi}

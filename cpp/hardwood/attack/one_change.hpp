@@ -18,9 +18,13 @@ class OneChange {
   explicit OneChange(const cells::Ensemble& ensemble);
 
   /// Read the trees around a point; returns plus - minus at the point itself.
-  double read(const cells::Question& question, std::span<const std::int32_t> point);
+  double read(const cells::Question& question, const cells::Ball& ball,
+              std::span<const std::int32_t> point);
+  /// Only plus - minus at a point.
+  double sum(const cells::Question& question, std::span<const std::int32_t> point) const;
 
-  /// After `read`: what plus - minus gains if the cell of the feature were c, for every c.
+  /// After `read`, for a feature without places: what plus - minus gains if its cell were c, for
+  /// every c.
   std::span<const double> gain(std::size_t feature) const {
     return {gain_.data() + start_[feature], start_[feature + 1] - start_[feature] - 1};
   }
@@ -40,8 +44,11 @@ class OneChange {
                    double home);
   double value(std::int32_t leaf, const cells::Ensemble::Member& member) const;
   bool goes_left(std::int32_t at, std::span<const std::int32_t> point) const;
+  std::int32_t leaf_of(const cells::Ensemble::Member& member,
+                       std::span<const std::int32_t> point) const;
 
   const cells::Ensemble& ensemble_;
+  const cells::Ball* ball_ = nullptr;
   std::vector<std::size_t> start_;  // per feature, into gain_: its cells and one more
   std::vector<double> gain_;
   std::vector<cells::Cells> path_;  // per feature: the cells that stay on the path of the point

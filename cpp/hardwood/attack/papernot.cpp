@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "hardwood/model/leaf_boxes.hpp"
+#include "hardwood/cells/conditions.hpp"
 #include "hardwood/parallel.hpp"
 
 namespace hardwood::attack {
@@ -16,7 +16,8 @@ constexpr std::size_t kBlock = 256;
 class Climb {
  public:
   Climb(const model::Trees& trees, const cells::Budget& budget)
-      : budget_(budget),
+      : conditions_(trees, budget),
+        max_changes_(budget.max_changes),
         boxes_(model::leaf_boxes(trees, 0)),
         label_(model::leaf_labels(trees, boxes_)) {
     std::vector<NodeId> parent(trees.n_nodes(), -1);
@@ -48,8 +49,7 @@ class Climb {
   std::size_t leaf_of(std::span<const double> x) const {
     std::size_t leaf = 0;
     while (std::ranges::any_of(boxes_.of(leaf), [&](const model::Condition& condition) {
-      const double value = x[static_cast<std::size_t>(condition.feature)];
-      return std::isnan(value) ? !condition.missing : !condition.interval.contains(value);
+      return !conditions_.passes(condition, x[static_cast<std::size_t>(condition.feature)]);
     })) {
       ++leaf;
     }
@@ -66,23 +66,25 @@ class Climb {
   /// The point of the leaf's box nearest to x; false (and x_adv as it was) if it is out of reach.
   /// Features above the common node already agree, so only those on the way move.
   bool move(std::size_t leaf, std::span<const double> x, std::span<double> x_adv) const {
+    int n_changes = 0;
     for (const model::Condition& condition : boxes_.of(leaf)) {
-      const auto f = static_cast<std::size_t>(condition.feature);
-      if (std::isnan(x[f])
-              ? !condition.missing
-              : condition.interval.empty() || !condition.interval.meets(budget_.reach[f], x[f])) {
-        return false;
-      }
+      const double value = x[static_cast<std::size_t>(condition.feature)];
+      if (conditions_.passes(condition, value)) continue;
+      if (!std::isfinite(conditions_.change(condition, value).step)) return false;
+      ++n_changes;
     }
+    if (max_changes_ > 0 && n_changes > max_changes_) return false;
     std::ranges::copy(x, x_adv.begin());
     for (const model::Condition& condition : boxes_.of(leaf)) {
-      double& z = x_adv[static_cast<std::size_t>(condition.feature)];
-      if (!std::isnan(z)) z = condition.interval.nearest(z);
+      const auto f = static_cast<std::size_t>(condition.feature);
+      if (conditions_.passes(condition, x[f])) continue;
+      x_adv[f] = conditions_.change(condition, x[f]).value;
     }
     return true;
   }
 
-  const cells::Budget& budget_;
+  cells::Conditions conditions_;
+  int max_changes_;
   model::LeafBoxes boxes_;
   std::vector<std::int32_t> label_;
   std::vector<std::vector<NodeId>> path_;  // of each leaf, from the root

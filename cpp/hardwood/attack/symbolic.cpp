@@ -49,22 +49,35 @@ class Symbolic {
     std::int32_t cell = 0;
   };
 
+  static void take(Move& best, const Move& move) {
+    if (move.lead > best.lead || (move.lead == best.lead && move.step < best.step)) best = move;
+  }
+
   Move best_move(const Ball& ball, std::int32_t y, const std::vector<std::int32_t>& point) {
     Move best;
+    const int n_left = ball.max_changes() > 0 ? ball.max_changes() - ball.n_changes(point) : 1;
     for (const Question& question : ensemble_.questions({y})) {
       // A tie fools only where the rival comes first.
-      const double lead = changes_.read(question, point) - (question.strict ? kNoise : 0);
+      const double tie = question.strict ? kNoise : 0;
+      const double lead = changes_.read(question, ball, point) - tie;
       for (std::size_t f = 0; f < point.size(); ++f) {
-        if (point[f] == cells::kMissing) continue;
+        const bool still = point[f] == ball.home()[f];
+        if (ball.home()[f] == cells::kMissing || (still && n_left == 0)) continue;
+        if (ball.has_places(f)) {
+          trial_ = point;
+          for (const Ball::Place& place : ball.places(f)) {
+            if (place.cell == point[f]) continue;
+            trial_[f] = place.cell;
+            take(best, {changes_.sum(question, trial_) - tie, place.step, f, place.cell});
+          }
+          continue;
+        }
         const std::span<const double> gain = changes_.gain(f);
         for (std::size_t c = 0; c < gain.size(); ++c) {
           const auto cell = static_cast<std::int32_t>(c);
           const double step = ball.step(f, cell);
           if (step == std::numeric_limits<double>::infinity() || cell == point[f]) continue;
-          const Move move{lead + gain[c], step, f, cell};
-          if (move.lead > best.lead || (move.lead == best.lead && move.step < best.step)) {
-            best = move;
-          }
+          take(best, {lead + gain[c], step, f, cell});
         }
       }
     }
@@ -73,6 +86,7 @@ class Symbolic {
 
   const Ensemble& ensemble_;
   OneChange changes_;
+  std::vector<std::int32_t> trial_;
 };
 
 }  // namespace
@@ -80,7 +94,7 @@ class Symbolic {
 std::vector<double> symbolic(const model::Trees& trees, Matrix<const double> x,
                              std::span<const std::int32_t> y, const cells::Budget& budget,
                              int n_threads, Watch& watch) {
-  const Ensemble ensemble(trees);
+  const Ensemble ensemble(trees, budget.reach);
   std::vector<double> x_adv(x.n_rows * x.n_cols, std::numeric_limits<double>::quiet_NaN());
   const Matrix<double> out{x_adv.data(), x.n_rows, x.n_cols};
   std::vector<std::unique_ptr<Symbolic>> searches(static_cast<std::size_t>(n_threads));

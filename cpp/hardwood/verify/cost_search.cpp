@@ -30,14 +30,14 @@ double CostSearch::budget() const {
   return counts ? total - 0.5 : total * (1 - kSlack);
 }
 
-Answer CostSearch::cheapest(Cut& cut, State& state) {
+Answer CostSearch::cheapest(Cut& cut, State& state, Effort effort) {
   built_ = budget();
   open_cost_ = kInfinity;
   root_floor_ = 0;
   n_nodes_ = 0;
   n_near_ = 0;
   const Answer answer = bound_and_try(cut, state, true);
-  if (answer != Answer::kOpen) return answer;
+  if (answer != Answer::kOpen || effort == Effort::kRoot) return answer;
   if (!merge_factors(cut, state, budget() * (1 + kSlack))) return Answer::kNone;
   return look(cut, state, 0);
 }

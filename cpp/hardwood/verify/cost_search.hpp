@@ -29,7 +29,7 @@ class CostSearch : public Search {
 
   /// kNone: nothing in the cut counts. kFound: an example was found, bar() is lower (not where the
   /// bar is closed) and a cut to the new budget is worth its while, or any example will do.
-  Answer cheapest(Cut& cut, State& state);
+  Answer cheapest(Cut& cut, State& state, Effort effort = Effort::kFull);
 
   /// After kTime or kRounding: no point of the cut that counts costs less than this.
   double open_cost() const { return open_cost_; }

@@ -64,7 +64,9 @@ class RowSearch {
     std::ranges::stable_sort(asked_, std::greater<>{}, &Asked::margin);
   }
 
-  void distance() {
+  /// With root effort: near examples, and bounds that need no branching.
+  void distance(Effort effort) {
+    effort_ = effort;
     if (!wrong_already()) {
       double lower = kInfinity;
       for (const Asked& asked : asked_) {
@@ -183,6 +185,7 @@ class RowSearch {
 
   double nearest(const Asked& asked, double other_lower);
   double nearest_of_few(const Asked& asked, double other_lower);
+  void shorten(const Asked& asked, double proven);
   double farthest() const;
   double plain_radius(const Asked& asked, double& unsafe);
   bool gallop(const Asked& asked, double radius, double& proven);
@@ -201,6 +204,7 @@ class RowSearch {
   Workspace& work_;
   std::vector<Asked> asked_;
   Point example_;
+  Effort effort_ = Effort::kFull;
   double lower_ = 0;
   double upper_ = kInfinity;
   Answer ending_ = Answer::kNone;
@@ -226,13 +230,13 @@ double RowSearch::nearest(const Asked& asked, double other_lower) {
       keep_example();
       bisect(proven);
     }
-    return finish(asked, proven);
+    return effort_ == Effort::kFull ? finish(asked, proven) : std::max(proven, 0.0);
   }
   double unsafe = kInfinity;
   proven = plain_radius(asked, unsafe);
   if (proven == kInfinity || !gallop(asked, unsafe, proven)) return std::max(proven, 0.0);
   bisect(proven);
-  return finish(asked, proven);
+  return effort_ == Effort::kFull ? finish(asked, proven) : std::max(proven, 0.0);
 }
 
 /// The largest radius that the plain bound was seen to prove, and the smallest it was not.
@@ -271,7 +275,7 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
     const bool last = radius >= largest;
     Answer answer = Answer::kNone;
     if (build(asked, radius)) {
-      answer = search_.decide(work_.cut, work_.root, last ? Effort::kFull : Effort::kRoot);
+      answer = search_.decide(work_.cut, work_.root, last ? effort_ : Effort::kRoot);
     }
     note(answer);
     if (answer == Answer::kFound) {
@@ -281,6 +285,7 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
       return true;
     }
     if (answer == Answer::kTime || answer == Answer::kRounding) return false;
+    if (answer == Answer::kOpen && last) return false;
     if (answer == Answer::kNone) {
       proven = radius;
       if (last) {
@@ -369,9 +374,12 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
     const Answer answer = clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle]);
     if (answer == Answer::kFound) {
       found = true;
+      shorten(asked, proven);
       end = static_cast<std::size_t>(std::ranges::lower_bound(radii, upper_) - radii.begin());
     } else if (answer == Answer::kNone) {
       proven = radii[middle];
+      first = middle + 1;
+    } else if (answer == Answer::kOpen) {
       first = middle + 1;
     } else {
       note(answer);
@@ -381,6 +389,19 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
     stride *= 2;
   }
   return upper_;
+}
+
+/// Look for an example nearer than the last one that changes the same features.
+void RowSearch::shorten(const Asked& asked, double proven) {
+  if (!build(asked, ball_.step_below(upper_))) return;
+  const Cut& cut = work_.cut;
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    const auto feature = static_cast<std::size_t>(cut.feature[f]);
+    if (example_[feature] != ball_.home()[feature]) continue;
+    work_.root.cells[f] = {cut.home[f], cut.home[f]};
+    work_.root.changed[f] = 1;
+  }
+  bisect(proven);  // what it proves holds for these features only
 }
 
 /// No point that counts is farther than this, in a norm that sums up steps.
@@ -440,7 +461,7 @@ Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, double mo
     first = false;
     const double price = static_cast<double>(-work_.cut.needed) / std::max(budget, 1e-300);
     messages_.start(work_.cut, work_.root, std::min(price, 1e300), budget);
-    const Answer answer = search.cheapest(work_.cut, work_.root);
+    const Answer answer = search.cheapest(work_.cut, work_.root, effort_);
     if (search.has_example()) keep(search.example());
     note(answer);
     if (answer != Answer::kFound || search.closed()) return answer;
@@ -526,7 +547,15 @@ Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               const Limits& limits, Watch& watch) {
   const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
   return for_each_row(trees, x, target_of, budget, limits, watch,
-                      [](RowSearch& row) { row.distance(); });
+                      [](RowSearch& row) { row.distance(Effort::kFull); });
+}
+
+Distances near_in_ensemble(const model::Trees& trees, Matrix<const double> x,
+                           std::span<const std::int32_t> y, const Budget& budget,
+                           const Limits& limits, Watch& watch) {
+  const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
+  return for_each_row(trees, x, target_of, budget, limits, watch,
+                      [](RowSearch& row) { row.distance(Effort::kRoot); });
 }
 
 Distances decide_in_ensemble(const model::Trees& trees, Matrix<const double> x,
@@ -544,7 +573,7 @@ Distances leaving_in_ensemble(const model::Trees& trees, Matrix<const double> x,
     return Target{Target::kOutput, range.row(i)[0], range.row(i)[1]};
   };
   return for_each_row(trees, x, target_of, budget, limits, watch,
-                      [](RowSearch& row) { row.distance(); });
+                      [](RowSearch& row) { row.distance(Effort::kFull); });
 }
 
 Extremes farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,

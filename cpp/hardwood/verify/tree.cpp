@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "hardwood/model/leaf_boxes.hpp"
+#include "hardwood/cells/conditions.hpp"
 #include "hardwood/parallel.hpp"
 
 namespace hardwood::verify {
@@ -17,15 +17,9 @@ class TreeSearch {
  public:
   TreeSearch(const model::Trees& trees, const Budget& budget)
       : budget_(budget),
+        conditions_(trees, budget),
         boxes_(model::leaf_boxes(trees, 0)),
-        label_(model::leaf_labels(trees, boxes_)),
-        x_float32_(trees.x_float32),
-        has_categories_(static_cast<std::size_t>(trees.n_features), 0) {
-    for (std::size_t at = 0; trees.has_categories() && at < trees.n_nodes(); ++at) {
-      if (trees.categories(at).empty()) continue;
-      has_categories_[static_cast<std::size_t>(trees.feature[at])] = 1;
-    }
-  }
+        label_(model::leaf_labels(trees, boxes_)) {}
 
   /// The nearest leaf of another label than y, or infinity.
   double nearest(std::span<const double> x, std::int32_t y, std::span<double> x_adv) const {
@@ -43,50 +37,13 @@ class TreeSearch {
     std::ranges::copy(x, x_adv.begin());
     for (const model::Condition& condition : boxes_.of(best_leaf)) {
       const auto feature = static_cast<std::size_t>(condition.feature);
-      if (!passes(condition, x[feature])) x_adv[feature] = change(condition, x[feature]).value;
+      if (conditions_.passes(condition, x[feature])) continue;
+      x_adv[feature] = conditions_.change(condition, x[feature]).value;
     }
     return best;
   }
 
  private:
-  struct Change {
-    double step = kInfinity;
-    double value = 0;
-  };
-
-  bool passes(const model::Condition& condition, double x) const {
-    if (std::isnan(x)) return condition.missing;
-    if (!condition.interval.contains(x)) return false;
-    const model::Categories& categories = condition.categories;
-    if (categories.all_but && categories.listed.empty()) return true;
-    const bool listed = std::ranges::binary_search(categories.listed, category_of(x));
-    return listed != categories.all_but;
-  }
-  std::int32_t category_of(double x) const {
-    return model::category_of(x_float32_ ? static_cast<float>(x) : x);
-  }
-
-  /// The least change of a value that makes it pass, if the adversary may make one.
-  Change change(const model::Condition& condition, double x) const {
-    const auto f = static_cast<std::size_t>(condition.feature);
-    Change best;
-    if (std::isnan(x)) return best;
-    if (has_categories_[f]) {
-      for (const std::int32_t code : budget_.changes.of(f, category_of(x))) {
-        if (!passes(condition, code)) continue;
-        best = {budget_.counted_change(), static_cast<double>(code)};
-        break;
-      }
-    } else if (!condition.interval.empty()) {
-      const double z = budget_.nearest(f, x, condition.interval);
-      if (!std::isnan(z)) best = {budget_.counted(f, x, z), z};
-    }
-    if (condition.missing && budget_.can_blank(f) && budget_.counted_change() < best.step) {
-      best = {budget_.counted_change(), std::numeric_limits<double>::quiet_NaN()};
-    }
-    return best;
-  }
-
   /// Distance from x to the leaf's box within the budget; infinity if there is no way or if it is
   /// no shorter than `bar`.
   double distance_to(std::size_t leaf, std::span<const double> x, double bar) const {
@@ -94,9 +51,9 @@ class TreeSearch {
     int n_changes = 0;
     for (const model::Condition& condition : boxes_.of(leaf)) {
       const double value = x[static_cast<std::size_t>(condition.feature)];
-      if (passes(condition, value)) continue;
+      if (conditions_.passes(condition, value)) continue;
       if (budget_.max_changes > 0 && ++n_changes > budget_.max_changes) return kInfinity;
-      const double step = change(condition, value).step;
+      const double step = conditions_.change(condition, value).step;
       if (step == kInfinity) return kInfinity;
       length.add(step);
       if (length.total >= bar) return kInfinity;
@@ -105,10 +62,9 @@ class TreeSearch {
   }
 
   const Budget& budget_;
+  cells::Conditions conditions_;
   model::LeafBoxes boxes_;
   std::vector<std::int32_t> label_;  // of each leaf
-  bool x_float32_;
-  std::vector<std::uint8_t> has_categories_;  // per feature
 };
 
 }  // namespace

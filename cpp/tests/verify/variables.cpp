@@ -264,6 +264,14 @@ void check_all(bool many) {
           check_example(problem, *predictor, y, found.x_adv, truth.distance, what + ", distance");
         }
       }
+      if (unlimited) {
+        const verify::Distances found =
+            verify::near_in_ensemble(problem.trees, rows, label, budget, limits, watch);
+        check(found.lower[0] <= truth.distance * (1 + 1e-9), what + ": quick bound");
+        if (found.upper[0] < kInfinity) {
+          check_example(problem, *predictor, y, found.x_adv, found.upper[0], what + ", quick");
+        }
+      }
       for (const bool up : {false, true}) {
         const verify::Extremes pushed =
             verify::farthest_in_ensemble(problem.trees, rows, up, budget, limits, watch);

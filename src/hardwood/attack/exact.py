@@ -5,10 +5,8 @@ import numpy.typing as npt
 
 from hardwood.attack import descent
 from hardwood.attack.target import Attempt, Target
-from hardwood.threat import Reach
-from hardwood.verify import ensemble, milp, tree
+from hardwood.verify import milp, search
 from hardwood.verify.effort import Effort, Found
-from hardwood.verify.problem import Problem
 from hardwood.verify.towards import towards
 
 _SEARCH = 0.8  # of the time; the rest is for the quick attack where the search is stopped
@@ -21,28 +19,17 @@ def attack(target: Target, effort: Effort) -> Attempt:
         found = towards(
             problem,
             target.reach,
-            lambda one, reach: _nearest(one, target, reach, effort),
+            lambda one, reach: search.nearest(one, target.norm, reach, effort),
             lambda one, reach: milp.nearest(one, target.norm, reach, effort),
         )
         return Attempt(found.X_adv, "exact", found.lower)
-    if problem.trees.n_trees == 1:
-        found = tree.nearest(problem, target.norm, target.reach, effort)
-        return Attempt(found.X_adv, "tree", found.lower)
-    helped = target.norm != 0 and target.on_numbers  # which the quick attack knows
+    helped = target.norm != 0  # the quick attack knows the other norms
     seconds = _SEARCH * effort.left() if helped else np.inf
-    found = _nearest(problem, target, target.reach, effort, seconds)
+    found = search.nearest(problem, target.norm, target.reach, effort, seconds)
     undecided = np.flatnonzero(found.lower < found.upper)
     if len(undecided) and helped and not effort.over:
         _replace_farther(found, undecided, target, effort)
-    return Attempt(found.X_adv, "exact", found.lower)
-
-
-def _nearest(
-    problem: Problem, target: Target, reach: Reach, effort: Effort, seconds: float = np.inf
-) -> Found:
-    if problem.trees.n_trees == 1:
-        return tree.nearest(problem, target.norm, reach, effort)
-    return ensemble.nearest(problem, target.norm, reach, effort, seconds)
+    return Attempt(found.X_adv, "tree" if problem.trees.n_trees == 1 else "exact", found.lower)
 
 
 def _replace_farther(

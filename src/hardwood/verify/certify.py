@@ -6,7 +6,7 @@ import numpy as np
 
 from hardwood.model.given import Given
 from hardwood.threat import Threat
-from hardwood.verify import ensemble, tree
+from hardwood.verify import search
 from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Problem
@@ -86,7 +86,7 @@ def certify(
     problem = Problem.of(model, X, y, n_jobs, threshold=threshold)
     given = Given(X, problem.X, problem.trees)
     reach = problem.reach(threat)
-    ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
+    ask = search.decide
     found = asked(problem, reach, lambda one, ball: ask(one, threat.norm, ball, effort))
     status = found.verdict()
     wrong = problem.misclassified() & (status == "broken")

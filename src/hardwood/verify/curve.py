@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.model.answers import frame_of, html_of
 from hardwood.threat import Reach, Threat
-from hardwood.verify import ensemble, tree
+from hardwood.verify import search
 from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Problem
@@ -196,7 +196,7 @@ class _Bisection:
 
     def _ask(self, k: int, rows: npt.NDArray[np.intp]) -> None:
         problem = self.problem.some(rows)
-        ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.decide
+        ask = search.decide
         reach = self.reaches[k]
         found = asked(problem, reach, lambda one, ball: ask(one, self.norm, ball, self.effort))
         verdict, X_adv = found.verdict(), found.X_adv

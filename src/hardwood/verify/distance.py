@@ -6,7 +6,7 @@ import numpy as np
 
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
-from hardwood.verify import ensemble, milp, tree
+from hardwood.verify import ensemble, milp, search
 from hardwood.verify.asked import asked, in_multiples
 from hardwood.verify.effort import Effort, Found, Progress, warn_undecided
 from hardwood.verify.problem import Outputs, Problem
@@ -142,22 +142,22 @@ def minimal_distance(
     reach = problem.reach(threat).without_radius(norm)
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
-    ask = tree.nearest if problem.trees.n_trees == 1 else ensemble.nearest
+    ask = search.nearest
     if method == "milp":
         ask = milp.nearest
 
-    def search(one: Problem, ball: Reach) -> Found:
+    def answer(one: Problem, ball: Reach) -> Found:
         return ask(one, norm, ball, effort)
 
     def solver(one: Problem, ball: Reach) -> Found:
         return milp.nearest(one, norm, ball, effort)
 
     if target is None:
-        found = asked(problem, reach, search)
+        found = asked(problem, reach, answer)
     elif method == "milp":
         found = asked(problem, reach, solver)
     else:
-        found = asked(problem, reach, lambda one, ball: towards(one, ball, search, solver))
+        found = asked(problem, reach, lambda one, ball: towards(one, ball, answer, solver))
     found = in_multiples(found, reach)
     wrong = problem.misclassified() & np.isfinite(found.upper)
     if target is not None:
