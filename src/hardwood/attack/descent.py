@@ -14,13 +14,13 @@ def attack(target: Target, effort: Effort) -> Attempt:
             'method="descent" measures in the norms "inf", 1 and 2, got norm=0; '
             'use method="symbolic".'
         )
-    if not target.on_numbers:
+    if not target.leaves_a_label:
         raise ValueError(
-            'method="descent" knows numbers, moved away from one label; this model or threat has '
-            'more: use method="exact" or "symbolic".'
+            'method="descent" moves rows away from one label, and with more than two classes that '
+            'is not yet towards the wanted one: use method="exact" or "symbolic".'
         )
     X_adv = target.ask(_core.descent, effort)
     missed = np.flatnonzero(~np.isfinite(target.lengths(X_adv)))
-    if len(missed) and not effort.over:
+    if len(missed) and target.on_numbers and not effort.over:
         X_adv[missed] = target.rows(missed).ask(_core.symbolic, effort)
     return Attempt(X_adv, "descent")

@@ -23,7 +23,7 @@ def attack(target: Target, effort: Effort) -> Attempt:
             lambda one, reach: milp.nearest(one, target.norm, reach, effort),
         )
         return Attempt(found.X_adv, "exact", found.lower)
-    helped = target.norm != 0  # the quick attack knows the other norms
+    helped = target.norm != 0 and target.leaves_a_label  # which the quick attack knows
     seconds = _SEARCH * effort.left() if helped else np.inf
     found = search.nearest(problem, target.norm, target.reach, effort, seconds)
     undecided = np.flatnonzero(found.lower < found.upper)

@@ -227,7 +227,7 @@ def _choose(target: Target, effort: Effort) -> Method:
     seconds = len(target.X) * trees.n_leaves * _SECONDS_A_LEAF[target.norm] / target.n_threads
     if trees.n_trees == 1 or seconds <= (effort.total_time_limit or _PATIENCE):
         return "exact"
-    return "symbolic" if target.norm == 0 or not target.on_numbers else "descent"
+    return "descent" if target.norm != 0 and target.leaves_a_label else "symbolic"
 
 
 def _judge(target: Target, attempt: Attempt) -> tuple[FloatArray, FloatArray]:

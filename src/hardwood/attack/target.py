@@ -104,14 +104,19 @@ class Target:
         return self.ball.without_radius(self.norm)
 
     @property
+    def leaves_a_label(self) -> bool:
+        """Whether any other label will do, as far as the model's trees can tell."""
+        two = self.problem is not None and self.problem.trees.n_classes == 2
+        return self.wanted is None or two
+
+    @property
     def on_numbers(self) -> bool:
         """Whether the core's quick attacks know all there is: numbers, away from one label."""
         if self.problem is None or len(self.problem.trees.categorical_features):
             return False
-        two = self.wanted is None or self.problem.trees.n_classes == 2
         ball = self.ball
         more = ball.changes or ball.groups or ball.max_changes or ball.blank.any()
-        return two and not more
+        return self.leaves_a_label and not more
 
     def fooled(self, Z: FloatArray, row: npt.NDArray[np.int64]) -> BoolArray:
         """Whether the model gives the points a label that the adversary wants."""
