@@ -106,9 +106,14 @@ def test_rows_of_other_classes_are_not_attacked():
     assert np.isnan(some.X_adv[~attacking]).all()
 
 
-def test_the_quick_attack_says_what_it_does_not_know():
-    with pytest.raises(ValueError, match='method="descent" knows numbers, moved away from one'):
-        attack(mixed(0, norm="inf"), "descent")
+@pytest.mark.parametrize("seed", range(12))
+def test_the_quick_attack_finds_rows_that_the_threat_can_make(seed):
+    case = mixed(seed, norm=["inf", 1, 2][seed % 3], n_rows=8)
+    result = attack(case, "descent")
+    certificate = hw.certify(case.trees, case.X, case.y, case.plan.threat())
+    assert set(certificate.status[result.success]) <= {"broken"}
+    for i in np.flatnonzero(result.success):
+        made_by(case.plan, case.X[i], result.X_adv[i])
 
 
 @pytest.mark.parametrize("method", ["descent", "symbolic", "exact"])
