@@ -142,20 +142,17 @@ def minimal_distance(
     reach = problem.reach(threat).without_radius(norm)
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
-    ask = search.nearest
-    if method == "milp":
-        ask = milp.nearest
 
     def answer(one: Problem, ball: Reach) -> Found:
-        return ask(one, norm, ball, effort)
+        return search.nearest(one, norm, ball, effort)
 
     def solver(one: Problem, ball: Reach) -> Found:
         return milp.nearest(one, norm, ball, effort)
 
-    if target is None:
-        found = asked(problem, reach, answer)
-    elif method == "milp":
+    if method == "milp":
         found = asked(problem, reach, solver)
+    elif target is None:
+        found = asked(problem, reach, answer)
     else:
         found = asked(problem, reach, lambda one, ball: towards(one, ball, answer, solver))
     found = in_multiples(found, reach)
