@@ -53,7 +53,9 @@ def harden(
     estimator
         Fitted: `RobustGradientBoostingClassifier` or `RobustGradientBoostingRegressor` for boosted
         models, `RobustRandomForestClassifier` for forests, `RobustDecisionTreeClassifier` for a
-        tree. It takes the same tables as `model`; columns that the pipeline drops are dropped.
+        tree. It takes the same tables as `model`. Columns that a `ColumnTransformer` drops are
+        dropped: the twin is then a pipeline, and questions about categories are put to its last
+        step, ``twin[-1]``, and the columns that are left.
 
     Notes
     -----
