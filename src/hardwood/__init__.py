@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         HardwoodWarning,
         ModelFileError,
         UndecidedWarning,
+        UnitWarning,
         UnsupportedModelError,
     )
     from hardwood.estimators.adversarial import AdversarialBoostingClassifier
@@ -79,6 +80,7 @@ _HOME = {
     "Threat": "threat",
     "Trees": "model.trees",
     "UndecidedWarning": "errors",
+    "UnitWarning": "errors",
     "UnsupportedModelError": "errors",
     "audit": "report.audit",
     "certified_accuracy": "verify.curve",
@@ -121,6 +123,7 @@ __all__ = [
     "Threat",
     "Trees",
     "UndecidedWarning",
+    "UnitWarning",
     "UnsupportedModelError",
     "audit",
     "certified_accuracy",

@@ -21,5 +21,9 @@ class HardwoodWarning(UserWarning):
     """Base of the warnings that only hardwood gives."""
 
 
+class UnitWarning(HardwoodWarning):
+    """A threat looks as if it were meant for columns in other units than those that it is given."""
+
+
 class UndecidedWarning(HardwoodWarning):
     """Some rows are neither certified nor broken; they are reported as ``"unknown"``."""

@@ -14,6 +14,7 @@ from hardwood.attack.result import AttackResult
 from hardwood.attack.target import Attempt, BoolArray, Target
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Threat, as_threat, check_norm
+from hardwood.threat.units import warn_of_units
 from hardwood.verify.asked import fold_rows
 from hardwood.verify.effort import Effort, Progress
 
@@ -151,6 +152,7 @@ def find_adversarial(
         n_jobs=n_jobs,
         threshold=threshold,
     )
+    warn_of_units(given, asked.ball, asked.X, asked.names, model)
     pool = _pool(asked, X_train, y_train)
     wrong = asked.fooled(asked.X, np.arange(len(asked.X)))
     right = np.flatnonzero(~wrong & asked.attacking)

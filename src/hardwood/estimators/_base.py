@@ -1,5 +1,6 @@
 """What all estimators share: checking what the user passes, keeping fits whole."""
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
-from hardwood.errors import HardwoodWarning, ModelFileError
+from hardwood.errors import HardwoodWarning, ModelFileError, UnitWarning
 from hardwood.estimators._columns import (
     Categories,
     check_codes,
@@ -123,6 +124,13 @@ class RobustEstimator(BaseEstimator):
             for feature, codes in columns.codes.items()
         }
         threat = as_threat(self.eps, self.threat)
+        default = inspect.signature(type(self)).parameters["eps"].default
+        if self.threat is not None and not np.array_equal(self.eps, default):
+            warnings.warn(
+                f"Both eps={self.eps!r} and threat are set; the threat counts, and eps does not.",
+                UnitWarning,
+                stacklevel=4,
+            )
         reach = threat.reach(columns.n_features, columns.names, names, columns.whole)
         return _seen_by_a_split(reach, columns)
 

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray, IntArray
-from hardwood.errors import UnsupportedModelError
 
 BoolArray = npt.NDArray[np.bool_]
 Changes = Mapping[int, tuple[IntArray, ...]]
@@ -145,15 +144,6 @@ class Reach:
             "attackers of one class (only)": self.only is not None,
         }
         return [kind for kind, there in more.items() if there]
-
-    def only_numbers(self, what: str) -> "Reach":
-        """The same, for who knows only numbers that move freely: refused where there is more."""
-        if found := self.beyond_numbers:
-            raise UnsupportedModelError(
-                f"{what} cannot treat a threat with {', '.join(found)} yet; leave it out of the "
-                f"threat, or ask certify and minimal_distance."
-            )
-        return self
 
     def still(self) -> "Reach":
         """The same range, and nobody moves."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from hardwood.model.given import Given
 from hardwood.threat import Threat
+from hardwood.threat.units import warn_of_units
 from hardwood.verify import search
 from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
@@ -62,6 +63,8 @@ def certify(
     -----
     UndecidedWarning
         If rows are left undecided.
+    UnitWarning
+        If the threat looks as if it were meant for columns in other units.
 
     Notes
     -----
@@ -86,6 +89,7 @@ def certify(
     problem = Problem.of(model, X, y, n_jobs, threshold=threshold)
     given = Given(X, problem.X, problem.trees)
     reach = problem.reach(threat)
+    warn_of_units(threat, reach, problem.X, problem.trees.feature_names, model)
     ask = search.decide
     found = asked(problem, reach, lambda one, ball: ask(one, threat.norm, ball, effort))
     status = found.verdict()

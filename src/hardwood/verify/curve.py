@@ -9,6 +9,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.model.answers import frame_of, html_of
 from hardwood.threat import Reach, Threat
+from hardwood.threat.units import warn_of_units
 from hardwood.verify import search
 from hardwood.verify.asked import asked
 from hardwood.verify.effort import Effort, Progress, warn_undecided
@@ -150,6 +151,8 @@ def certified_accuracy(
             f"eps={threat.eps!r}. Use Threat(1, ...): the sizes are those of the list eps."
         )
     reach = problem.reach(threat)
+    free = reach.without_radius(threat.norm)
+    warn_of_units(threat, free, problem.X, problem.trees.feature_names, model)
     curve = _Bisection(problem, threat, reach, grid, effort)
     for verdict in ("broken", "certified"):  # the bracket closes from both sides of "unknown"
         curve.close(verdict)

@@ -6,6 +6,7 @@ import numpy as np
 
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
+from hardwood.threat.units import warn_of_units
 from hardwood.verify import ensemble, milp, search
 from hardwood.verify.asked import asked, in_multiples
 from hardwood.verify.effort import Effort, Found, Progress, warn_undecided
@@ -140,6 +141,7 @@ def minimal_distance(
     problem = Problem.of(model, X, y, n_jobs, target, threshold)
     given = Given(X, problem.X, problem.trees)
     reach = problem.reach(threat).without_radius(norm)
+    warn_of_units(threat, reach, problem.X, problem.trees.feature_names, model)
     if method not in ("search", "milp"):
         raise ValueError(f'method must be "search" or "milp", got method={method!r}.')
 
