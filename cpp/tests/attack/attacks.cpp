@@ -84,7 +84,7 @@ const Case one_change_is_the_margin{
         const std::vector<double> x = random_rows(random, 1, kFeatures);
         const cells::Ball ball(ensemble, x, budget);
         std::vector<std::int32_t> point(ball.home().begin(), ball.home().end());
-        const double lead = changes.read({0, cells::Question::kConstant, true}, point);
+        const double lead = changes.read({0, cells::Question::kConstant, true}, ball, point);
         for (std::size_t f = 0; f < kFeatures; ++f) {
           if (point[f] == cells::kMissing) continue;
           const std::int32_t home = point[f];
