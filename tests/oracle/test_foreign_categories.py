@@ -212,7 +212,7 @@ def test_no_threat_changes_a_category(norm, n_trees):
     trees = hw.load_model(xgboost_model(1)[0]).first(n_trees)
     X, y = frame(12, 3)
     found = hw.minimal_distance(trees, X, y, norm=norm)
-    rows = trees.rows(X)
+    rows, examples = trees.rows(X), trees.rows(found.X_adv)
     cuts = [np.unique(trees.threshold[trees.feature == f]).astype(np.float64) for f in (0, 3)]
     for i, x in enumerate(rows):
         values = []
@@ -233,7 +233,7 @@ def test_no_threat_changes_a_category(norm, n_trees):
         # The grid lies on float32 numbers; the nearest double can be half of one nearer.
         np.testing.assert_allclose(found.upper[i], best, rtol=1e-5, atol=1e-6)
         if np.isfinite(best):
-            np.testing.assert_array_equal(found.X_adv[i, [1, 2]], x[[1, 2]])
+            np.testing.assert_array_equal(examples[i, [1, 2]], x[[1, 2]])
     if norm == "inf":
         eps = 0.1
         broken = hw.certify(trees, X, y, eps).status == "broken"

@@ -85,7 +85,7 @@ def test_a_regression_model(regressor):
 
 def test_words(regressor):
     model, X, y = regressor
-    with pytest.raises(ValueError, match="y is missing; pass the true labels or"):
+    with pytest.raises(ValueError, match="y is missing; pass the true labels, or target, or"):
         hw.minimal_distance(model, X)
     with pytest.raises(ValueError, match="change must be a finite number >= 0, got change=-1"):
         hw.minimal_distance(model, X, change=-1)

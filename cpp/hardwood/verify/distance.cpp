@@ -321,7 +321,9 @@ void RowSearch::bisect(double& proven) {
     if (answer == Answer::kFound) {
       keep_example();
       std::swap(work_.root, work_.state);
-      end = static_cast<std::size_t>(std::ranges::lower_bound(radii, upper_) - radii.begin());
+      const auto nearer = std::ranges::lower_bound(radii, upper_) - radii.begin();
+      // Where changes are counted, an example with too many of them is found but not kept.
+      end = std::min(static_cast<std::size_t>(nearer), middle);
       continue;
     }
     if (answer == Answer::kNone) proven = radii[middle];

@@ -204,4 +204,7 @@ def _norm_of(step: FloatArray, norm: object) -> FloatArray:
         return np.asarray(step.max(axis=1, initial=0.0), dtype=np.float64)
     if norm == 1:
         return np.asarray(step.sum(axis=1), dtype=np.float64)
-    return np.asarray(np.sqrt((step**2).sum(axis=1)), dtype=np.float64)
+    # Squares of tiny and of huge steps would be lost: count in the power of two of the largest.
+    _, exponent = np.frexp(step.max(axis=1, initial=0.0))
+    squares = np.ldexp(step, -exponent[:, None]) ** 2
+    return np.asarray(np.ldexp(np.sqrt(squares.sum(axis=1)), exponent), dtype=np.float64)
