@@ -26,9 +26,9 @@ def test_there_and_back_again(tmp_path):
 
 def test_unknown_names_are_refused(tmp_path):
     done = run("convert", "m.json", "m.pkl", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("hardwood: ")
     assert "must end in .json, .ubj, .txt or .onnx, got" in done.stderr
     done = run("convert", "m.json", "m.ubj", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("hardwood: There is no model file")

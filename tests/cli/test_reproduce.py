@@ -18,5 +18,5 @@ def test_the_toy_figure(tmp_path):
 
 def test_an_unknown_table():
     done = run("reproduce", "table9")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "hardwood: 'table9' is no table or figure; choose from table2," in done.stderr
