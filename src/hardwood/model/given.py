@@ -156,7 +156,10 @@ def _pandas_column(column: Any, rows: npt.NDArray[np.intp], new: Sequence[Any]) 
         kept = None
     if kept is not None and _same(kept.iloc[rows].tolist(), new):
         return kept
-    return values.astype(np.float64) if _are_numbers(new) else values
+    if not _are_numbers(new):
+        return values
+    # A nullable column keeps its <NA>, which NumPy's floats cannot hold.
+    return values.astype(np.float64 if isinstance(column.dtype, np.dtype) else "Float64")
 
 
 def _polars_column(column: Any, rows: npt.NDArray[np.intp], new: Sequence[Any]) -> Any:

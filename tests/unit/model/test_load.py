@@ -36,7 +36,7 @@ def test_many_targets(kind):
     ("source", "words"),
     [
         (LinearRegression(), r"cannot read sklearn.linear_model._base.LinearRegression; it reads"),
-        (hw.Threat(0.1), "cannot read hardwood.threat.Threat"),
+        (hw.Threat(0.1), r"cannot read hardwood\.threat\.\S*Threat; it reads"),
         (12, "cannot read builtins.int"),
         (None, "ExtraTreeClassifier, RandomForestClassifier, ExtraTreesClassifier"),
     ],
