@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import hardwood as hw
-from hardwood.model import file, ubjson
+from hardwood.model import ubjson
 from hardwood.model.load import load_bytes, xgboost_dump
 from hardwood.model.load.xgboost_dump import Unsaid
+from hardwood.model.xgboost.write import document_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from samples import random_trees
@@ -95,8 +96,8 @@ def documents():
         {"dtype": "f8", "n_outputs": 2, "link": "softmax", "metadata": {"threat": hw.Threat(0.1)}},
     ]
     for kind in kinds:
-        yield file.document(random_trees(rng, n_trees=4, depth=2, **kind))
-    categories = file.document(with_categories(random_trees(rng, n_trees=3, depth=2)))
+        yield document_of(random_trees(rng, n_trees=4, depth=2, **kind))
+    categories = document_of(with_categories(random_trees(rng, n_trees=3, depth=2)))
     yield categories
     # As XGBoost writes names: without our note.
     bare = {**categories["learner"], "attributes": {}}

@@ -10,8 +10,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 import hardwood as hw
-from hardwood.model import file
 from hardwood.model.load import load_bytes
+from hardwood.model.xgboost.write import document_of
 from oracle.walk import label_of, leaves_of, margin_of
 from samples import assert_same_trees
 
@@ -320,7 +320,7 @@ def test_broken_sets_are_refused_by_name(change, words):
     ],
 )
 def test_hostile_sets_of_xgboost_are_refused_by_name(change, words):
-    model = file.document(stump([[2, 5], [3]]))
+    model = document_of(stump([[2, 5], [3]]))
     model["learner"]["attributes"] = {}
     model["learner"]["gradient_booster"]["model"]["trees"][0].update(change)
     with pytest.raises(hw.ModelFileError, match=words):
@@ -348,7 +348,7 @@ def test_hostile_sets_of_lightgbm_are_refused_by_name(old, new, words):
 def test_an_order_of_nodes_that_is_none_is_refused():
     trees = stump([[2, 5], [3]])
     state = {**trees.__getstate__(), "left": [2, 4, -1, -1, -1], "right": [1, 3, -1, -1, -1]}
-    model = file.document(hw.Trees(**state))
+    model = document_of(hw.Trees(**state))
     note = json.loads(model["learner"]["attributes"]["hardwood"])
     for broken in ([0, 1, 2, 3, 3], [1, 0, 2, 3, 4], [0, 1, 2, 3, 9]):
         note["node"] = base64.b64encode(np.array(broken, "<i4").tobytes()).decode()

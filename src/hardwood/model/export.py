@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model import file, ubjson
+from hardwood.model import ubjson
 from hardwood.model.trees import LEAF, Trees, refuse_categories
+from hardwood.model.xgboost.tables import cover_of, float32_above
+from hardwood.model.xgboost.write import document_of
 
 
 def to_xgboost(trees: Trees) -> Any:
@@ -25,7 +27,7 @@ def to_xgboost(trees: Trees) -> Any:
             "to_xgboost needs xgboost. Install it with: pip install xgboost-cpu"
         ) from None
     # Without a tree for the base, which SHAP takes for a leaf with several values.
-    document = file.document(trees, without_note=True)
+    document = document_of(trees, without_note=True)
     return xgboost.Booster(model_file=bytearray(ubjson.encode(document)))
 
 
@@ -33,7 +35,7 @@ def to_shap(trees: Trees) -> dict[str, Any]:
     """Spell the model out as the dictionary that ``shap.TreeExplainer`` takes."""
     refuse_categories(trees, "to_shap")
     last_left = _last_left(trees)
-    cover = file.cover_of(trees)
+    cover = cover_of(trees)
     k = trees.value.shape[1]
     parts = []
     for tree in range(trees.n_trees):
@@ -103,7 +105,7 @@ def to_lightgbm(trees: Trees) -> str:
         *(["average_output"] if averages and trees.divisor > 1 and trees.link != "share" else []),
         "",
     ]
-    last_left, cover = _last_left(trees), file.cover_of(trees)
+    last_left, cover = _last_left(trees), cover_of(trees)
     for number, (tree, column, constant) in enumerate(rounds):
         if tree is None:
             lines += [f"Tree={number}", *_text_leaf(constant)]
@@ -200,7 +202,7 @@ def to_onnx(trees: Trees) -> bytes:
         nodes_nodeids=node.tolist(),
         nodes_featureids=np.where(leaf, 0, trees.feature).tolist(),
         nodes_modes=np.where(leaf, "LEAF", "BRANCH_LT").tolist(),
-        nodes_values=np.where(leaf, 0, file.float32_above(trees.threshold)).tolist(),
+        nodes_values=np.where(leaf, 0, float32_above(trees.threshold)).tolist(),
         nodes_truenodeids=np.where(leaf, 0, trees.left).tolist(),
         nodes_falsenodeids=np.where(leaf, 0, trees.right).tolist(),
         nodes_missing_value_tracks_true=(trees.missing_left & ~leaf).astype(int).tolist(),

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hardwood as hw
-from hardwood.model import file, ubjson
+from hardwood.model import ubjson
+from hardwood.model.xgboost.write import document_of, to_json
 from samples import assert_same_trees, random_trees
 
 KINDS = {
@@ -87,9 +88,9 @@ def test_save_model_refuses_other_names(tmp_path):
 
 def test_a_note_about_other_trees_is_not_read(tmp_path):
     trees = a_model()
-    document = file.document(trees)
+    document = document_of(trees)
     document["learner"]["gradient_booster"]["model"]["trees"][1]["split_conditions"][0] = 7.0
-    (tmp_path / "m.json").write_bytes(file._json(document))
+    (tmp_path / "m.json").write_bytes(to_json(document))
     other = hw.load_model(tmp_path / "m.json")
     assert other.classes is None
     assert other.n_trees == trees.n_trees + 1  # the base is a tree like any other now
@@ -98,7 +99,7 @@ def test_a_note_about_other_trees_is_not_read(tmp_path):
 
 def hostile(change, suffix=".json"):
     """The bytes of a model whose document `change` has touched."""
-    document = copy.deepcopy(file.document(a_model()))
+    document = copy.deepcopy(document_of(a_model()))
     learner = document["learner"]
     model = learner["gradient_booster"]["model"]
     change(document, learner, model, model["trees"][1])
@@ -196,12 +197,12 @@ def test_hostile_documents_are_refused_by_name(tmp_path, name, suffix):
 def test_a_note_cannot_say_other_numbers_than_the_trees(tmp_path):
     trees = a_model("doubles")
     for name in ("threshold", "value"):
-        document = file.document(trees)
+        document = document_of(trees)
         note = json.loads(document["learner"]["attributes"]["hardwood"])
         array = np.frombuffer(base64.b64decode(note[name]), "<f8") + 1.0
         note[name] = base64.b64encode(array.tobytes()).decode()
         document["learner"]["attributes"]["hardwood"] = json.dumps(note)
-        (tmp_path / "m.json").write_bytes(file._json(document))
+        (tmp_path / "m.json").write_bytes(to_json(document))
         with pytest.raises(hw.ModelFileError, match=f"{name} in the file's note is not that of"):
             hw.load_model(tmp_path / "m.json")
 
@@ -262,7 +263,7 @@ def test_ubjson_gives_back_what_it_wrote(value):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_any_change_of_structure_loads_or_is_refused(data):
-    document = file.document(a_model(n_trees=2, depth=2))
+    document = document_of(a_model(n_trees=2, depth=2))
     at, steps = document, []
     while True:
         keys = list(at) if isinstance(at, dict) else range(len(at))
@@ -291,8 +292,8 @@ def json_bytes(document):
 @settings(max_examples=300, deadline=None)
 @given(st.data(), st.sampled_from(["json", "ubj"]))
 def test_any_change_of_bytes_loads_or_is_refused(data, form):
-    document = file.document(a_model(n_trees=2, depth=2))
-    original = file._json(document) if form == "json" else ubjson.encode(document)
+    document = document_of(a_model(n_trees=2, depth=2))
+    original = to_json(document) if form == "json" else ubjson.encode(document)
     changed = bytearray(original)
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(changed) - 1))
