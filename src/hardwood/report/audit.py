@@ -4,13 +4,18 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from hardwood.report import findings, page, words
+import numpy as np
+
+from hardwood.model.load import open_model
+from hardwood.report import findings, page, regression, words
 from hardwood.report.findings import Settings, Stage
 from hardwood.report.images import image_rows
-from hardwood.report.replay import Replay
+from hardwood.report.replay import RegressionReplay, Replay
 from hardwood.threat import Threat
+
+TWIN = ("model", "accuracy", "certificate", "classes", "curve", "distances", "answers", "seconds")
 
 
 class Audit:
@@ -35,6 +40,8 @@ class Audit:
     >>> len(report.fragile.columns)
     6
     """
+
+    _replay: ClassVar[type[Replay | RegressionReplay]] = Replay
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -68,11 +75,13 @@ class Audit:
         Columns: row (its position in X), label, becomes, multiple (of the threat), changes (how
         many columns) and the sentence.
         """
+        return self._frame(["row", "label", "becomes", "multiple", "changes", "sentence"])
+
+    def _frame(self, names: list[str]) -> Any:
         try:
             import pandas as pd
         except ImportError:
             raise ImportError("fragile needs pandas. Install it with: pip install pandas") from None
-        names = ["row", "label", "becomes", "multiple", "changes", "sentence"]
         lines = [{**one, "changes": len(one["changes"])} for one in self.content["fragile"]]
         return pd.DataFrame(lines, columns=names)
 
@@ -92,8 +101,7 @@ class Audit:
             f"right without an attack: {words.share(accuracy['right'], accuracy['rows'])}; "
             f"always {accuracy['majority']}: "
             f"{words.share(accuracy['majority_rows'], accuracy['rows'])}",
-            " ".join(content["threat"]["words"][:6])
-            + (" ..." if len(content["threat"]["words"]) > 6 else ""),
+            words.opening(content["threat"]["words"]),
             f"proven to stay right: {words.share(counts['certified'], counts['rows'])}",
             f"turned by the adversary: {words.share(counts['broken'], counts['rows'])}",
             f"unknown: {words.share(counts['unknown'], counts['rows'])}",
@@ -153,17 +161,25 @@ class Audit:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, UnicodeDecodeError) as error:
             raise ValueError(f"{str(path)!r} is no JSON file: {error}.") from None
-        if not isinstance(content, dict) or content.get("format") != findings.FORMAT:
+        kinds = {findings.FORMAT: Audit, regression.FORMAT: RegressionAudit}
+        if not isinstance(content, dict) or content.get("format") not in kinds:
             raise ValueError(f"{str(path)!r} is no report of an audit; make one with to_json.")
         if content.get("format_version") != findings.FORMAT_VERSION:
             raise ValueError(
                 f"{str(path)!r} has format_version {content.get('format_version')!r}, and this "
                 f"hardwood reads {findings.FORMAT_VERSION}; make the report anew."
             )
-        return cls(content)
+        return kinds[content["format"]](content)
 
     def check(
-        self, model: Any, X: Any, y: Any, *, n_rows: int = 100, random_state: int | None = None
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        twin: Any = None,
+        n_rows: int = 100,
+        random_state: int | None = None,
     ) -> list[dict[str, Any]]:
         """Ask again what a report claims.
 
@@ -175,6 +191,9 @@ class Audit:
         ----------
         model, X, y : object
             The model, rows and labels that the report speaks of.
+        twin : object or None, default=None
+            The second model of a report with a twin; without it the twin's counts are only added
+            up.
         n_rows : int, default=100
             How many certificates, and how many distances, to prove again.
         random_state : int or None, default=None
@@ -187,8 +206,8 @@ class Audit:
         """
         sealed = self.content.get("seal") in (None, seal(self.content))
         try:
-            replay = Replay(self.content, model, X, y, n_rows, random_state)
-            return replay.checks(sealed)
+            rng = np.random.default_rng(random_state)
+            return self._replay(self.content, model, X, y, n_rows, rng).checks(sealed, twin)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise ValueError(
                 f"The report is damaged: {type(error).__name__} at {error}. Make it anew."
@@ -223,6 +242,105 @@ class Audit:
         )
 
 
+class RegressionAudit(Audit):
+    """What `audit` found out about a model that predicts numbers.
+
+    There are no labels to turn here; what is told instead is how far predictions can be moved, in
+    their own units, and what that does to the error.
+
+    Attributes
+    ----------
+    content : dict
+        Everything the page shows, as plain numbers and words; what `to_json` writes.
+
+    Examples
+    --------
+    >>> import hardwood as hw
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X[:350], y[:350])
+    >>> report = hw.audit(model, X[350:], y[350:], hw.Threat(eps=0.005))
+    >>> report.error < report.found_error <= report.proven_error
+    True
+    """
+
+    _replay = RegressionReplay
+
+    def _no_labels(self) -> float:
+        raise AttributeError(
+            "A model that predicts numbers has no accuracy; see error, found_error and "
+            "proven_error."
+        )
+
+    accuracy = property(_no_labels)
+    certified_accuracy = property(_no_labels)
+    attacked_accuracy = property(_no_labels)
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error on all rows, without an attack."""
+        return float(self.content["error"]["absolute"])
+
+    @property
+    def found_error(self) -> float:
+        """Mean absolute error of the measured rows at their examples; never above the truth."""
+        return float(self.content["under_attack"]["found"])
+
+    @property
+    def proven_error(self) -> float:
+        """Mean absolute error of the measured rows that no change exceeds; never below the truth.
+
+        Infinite where the time limit came before the first bound of a row.
+        """
+        proven = self.content["under_attack"]["proven"]
+        return float("inf") if proven is None else float(proven)
+
+    @property
+    def fragile(self) -> Any:
+        """The rows whose predictions can be moved farthest, as a pandas DataFrame.
+
+        Columns: row (its position in X), said, becomes, changes (how many columns) and the
+        sentence.
+        """
+        return self._frame(["row", "said", "becomes", "changes", "sentence"])
+
+    def summary(self) -> str:
+        """Tell the main findings in a few lines of text.
+
+        Returns
+        -------
+        str
+            Errors, how far predictions can be moved, the most fragile row, and failed checks.
+        """
+        content = self.content
+        error, attacked, moves = content["error"], content["under_attack"], content["moves"]
+        lines = [
+            f"{content['model']['name']}: {words.count(content['model']['n_trees'])} trees on "
+            f"{words.count(content['model']['n_columns'])} columns",
+            f"mean absolute error without an attack: {words.number(error['absolute'], 4)}; always "
+            f"{words.number(error['median'], 4)}: {words.number(error['median_absolute'], 4)} "
+            f"({words.count(error['rows'])} rows)",
+            words.opening(content["threat"]["words"]),
+            f"mean absolute error under attack: "
+            f"{words.between(attacked['found'], attacked['proven'])} "
+            f"({words.count(attacked['rows'])} rows)",
+            f"a prediction can be moved by "
+            f"{words.between(moves['mean_found'], moves['mean_proven'])} on average",
+        ]
+        if content["fragile"]:
+            first = content["fragile"][0]
+            lines.append(f"moved farthest: row {words.count(first['row'])}, {first['sentence']}")
+        lines += [f"check: {one['words']}" for one in self.checks if one["passed"] is False]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"RegressionAudit(model={self.content['model']['name']!r}, error={self.error:.4g}, "
+            f"found_error={self.found_error:.4g}, proven_error={self.proven_error:.4g})"
+        )
+
+
 def audit(
     model: Any,
     X: Any,
@@ -247,11 +365,12 @@ def audit(
     Parameters
     ----------
     model : object
-        Anything that `load_model` reads.
+        Anything that `load_model` reads. Of a regression model the audit tells how far its
+        predictions can be moved.
     X : array-like of shape (n_samples, n_features)
         Rows, best those that the model was not trained on.
     y : array-like of shape (n_samples,)
-        True labels.
+        True labels, or numbers.
     threat : Threat or number
         What the adversary may do; a number is ``Threat(eps=number)``.
     threshold : float or None, default=None
@@ -283,7 +402,8 @@ def audit(
     Returns
     -------
     Audit
-        The findings; ``to_html`` and ``to_json`` write them.
+        The findings; ``to_html`` and ``to_json`` write them. A `RegressionAudit` where the model
+        predicts numbers.
 
     Notes
     -----
@@ -318,13 +438,18 @@ def audit(
         n_jobs=n_jobs,
         progress=progress,
     )
+    if open_model(model, like=X)[0].task == "regression":
+        for option, given in (("threshold", threshold), ("image", image), ("twin", twin)):
+            if given is not None:
+                raise ValueError(f"{option} is for classifiers, and this model predicts numbers.")
+        return RegressionAudit(regression.measure(model, X, y, threat, settings))
     content = findings.measure(model, X, y, threat, settings)
     if image is not None:
         content["images"] = image_rows(content, X, image)
     if twin is not None:
         other = findings.measure(twin, X, y, threat, replace(settings, name=None))
-        kept = ("model", "accuracy", "certificate", "classes", "curve", "distances", "seconds")
-        content["twin"] = {name: other[name] for name in kept}
+        del other["answers"]["examples"]  # the page tells those of the first model
+        content["twin"] = {name: other[name] for name in TWIN}
     return Audit(content)
 
 

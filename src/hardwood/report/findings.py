@@ -30,7 +30,7 @@ from hardwood.verify.problem import Problem
 FORMAT, FORMAT_VERSION = "hardwood-audit", 1
 MULTIPLES = np.arange(121) / 40
 LETTER = {"certified": "c", "broken": "b", "misclassified": "m", "unknown": "u"}
-_MOST_ALONE = 40  # columns tried alone, those with the most splits
+MOST_ALONE = 40  # columns tried alone, those with the most splits
 _ROWS_ALONE = 400
 _SIMPLIFIED_WORK = 10_000_000  # rows x columns x trees, a few seconds
 _BINS = np.round(np.arange(0, 3.001, 0.125), 3)
@@ -62,7 +62,7 @@ class Settings:
                 raise ValueError(f"{name} must be a whole number >= {least}, got {name}={given!r}.")
 
 
-class _Clock:
+class Clock:
     """What is left of the whole time, and who hears of progress."""
 
     def __init__(self, settings: Settings) -> None:
@@ -82,11 +82,18 @@ class _Clock:
         return given
 
     def tell(self, stage: str, done: int, total: int) -> None:
+        """Say how far a stage is."""
         if self.settings.progress is not None:
             self.settings.progress(stage, done, total)
 
     @property
+    def seconds(self) -> float:
+        """How long it took so far."""
+        return round(time.monotonic() - self.begin, 2)
+
+    @property
     def over(self) -> bool:
+        """Whether the whole time is spent."""
         limit = self.settings.total_time_limit
         return limit is not None and time.monotonic() - self.begin > limit
 
@@ -101,20 +108,16 @@ def undecided_is_told() -> Iterator[None]:
 
 def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> dict[str, Any]:
     """Ask everything that an audit tells."""
-    clock = _Clock(settings)
+    clock = Clock(settings)
     clock.tell("reading the model", 0, 1)
     asked: dict[str, Any] = {} if settings.threshold is None else {"threshold": settings.threshold}
     problem = Problem.of(model, X, y, settings.n_jobs, **asked)
     reach = problem.reach(threat)
-    if not moving_of(reach).any():
-        raise ValueError(
-            f"The threat moves no column, so there is nothing to audit, got {threat!r}; give it an "
-            f"eps above 0."
-        )
+    refuse_idle(reach, threat)
     names = names_of(problem.trees)
     right = ~problem.misclassified()
     rng = np.random.default_rng(settings.random_state)
-    rows = _drawn(len(right), settings.max_rows, rng)
+    rows = drawn(len(right), settings.max_rows, rng)
     examined = _Examined(threat, reach, problem)
     with undecided_is_told():
         certificate = certify(
@@ -123,7 +126,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         status = np.where(
             certificate.reason == "misclassified", "misclassified", certificate.status
         ).astype(str)
-        near = rows[_drawn(len(rows), settings.n_distances, rng)]
+        near = rows[drawn(len(rows), settings.n_distances, rng)]
         distances = minimal_distance(
             model,
             take(X, near),
@@ -144,8 +147,8 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.monotonic() - clock.begin, 2),
-        "model": _model(settings.name or _called(model), problem.trees, settings.threshold),
+        "seconds": clock.seconds,
+        "model": model_of(settings.name or called(model), problem.trees, settings.threshold),
         "data": _data(problem, rows, near),
         "columns": names,
         "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
@@ -159,11 +162,12 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         "alone": alone,
         "open": _open(certificate.reason[status == "unknown"]),
         "answers": {
-            "rows": _ranges(rows),
+            "rows": ranges_of(rows),
             "status": "".join(LETTER[one] for one in status),
-            "measured": _ranges(near),
-            "lower": _finite(lower),
-            "upper": _finite(upper),
+            "measured": ranges_of(near),
+            "lower": finite(lower),
+            "upper": finite(upper),
+            "examples": plain.examples(),
         },
         "limits": {
             "time_limit": settings.time_limit,
@@ -172,10 +176,19 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
             "n_distances": settings.n_distances,
             "seed": settings.random_state,
         },
-        "versions": _versions(),
+        "versions": versions(),
     }
     content["checks"] = _checks(content, problem, reach, threat)
     return content
+
+
+def refuse_idle(reach: Reach, threat: Threat) -> None:
+    """Refuse a threat that changes nothing."""
+    if not moving_of(reach).any():
+        raise ValueError(
+            f"The threat moves no column, so there is nothing to audit, got {threat!r}; give it an "
+            f"eps above 0."
+        )
 
 
 @dataclass(frozen=True)
@@ -236,7 +249,8 @@ def take(table: Any, rows: Rows) -> Any:
     return np.asarray(table)[rows]
 
 
-def _drawn(n_rows: int, most: int, rng: np.random.Generator) -> Rows:
+def drawn(n_rows: int, most: int, rng: np.random.Generator) -> Rows:
+    """The numbers of all rows, or of a sample."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(rng.permutation(n_rows)[:most])
@@ -248,7 +262,7 @@ def counts_of(status: npt.NDArray[np.str_]) -> dict[str, int]:
     return {"rows": len(status), **counted}
 
 
-def _called(model: Any) -> str:
+def called(model: Any) -> str:
     """What to call a model that has no name: its file, or its class; of a pipeline the last one."""
     if isinstance(model, str) or hasattr(model, "__fspath__"):
         return str(model).rsplit("/", 1)[-1]
@@ -256,7 +270,8 @@ def _called(model: Any) -> str:
     return type(steps[-1][1] if isinstance(steps, list) and steps else model).__name__
 
 
-def _model(name: str, trees: Trees, threshold: float | None) -> dict[str, Any]:
+def model_of(name: str, trees: Trees, threshold: float | None) -> dict[str, Any]:
+    """What kind of model it is."""
     return {
         "name": name,
         "n_trees": trees.n_trees,
@@ -283,12 +298,12 @@ def model_hash(trees: Trees) -> str:
     return digest.hexdigest()
 
 
-def data_hash(X: FloatArray, y: npt.NDArray[np.int32]) -> str:
-    """A fingerprint of the rows and labels, as the model sees them."""
+def data_hash(X: FloatArray, y: npt.NDArray[Any]) -> str:
+    """A fingerprint of the rows and their labels or targets, as the model sees them."""
     digest = hashlib.sha256(repr(X.shape).encode())
     for begin in range(0, len(X), 65_536):
         digest.update(np.ascontiguousarray(X[begin : begin + 65_536]).tobytes())
-    digest.update(np.ascontiguousarray(y, dtype=np.int32).tobytes())
+    digest.update(np.ascontiguousarray(y).tobytes())
     return digest.hexdigest()
 
 
@@ -413,7 +428,7 @@ class _Simpler:
         near: Rows,
         X_adv: Any,
         multiple: FloatArray,
-        clock: _Clock,
+        clock: Clock,
     ) -> None:
         self.examined = examined
         self.problem = problem = examined.problem
@@ -426,7 +441,7 @@ class _Simpler:
         self.X_adv = trees.rows(take(X_adv, order)) if len(order) else self.X.copy()
         self._put_back(clock)
 
-    def _put_back(self, clock: _Clock) -> None:
+    def _put_back(self, clock: Clock) -> None:
         trees = self.problem.trees
         splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
         columns = np.flatnonzero(self._moved().any(axis=0))
@@ -444,29 +459,35 @@ class _Simpler:
         return moved
 
     def spent(self) -> dict[str, Any]:
-        """How many examples move each column, once the needless moves are taken back."""
-        names = names_of(self.problem.trees)
-        inside = self.multiple <= 1
-        moved = self._moved()[inside]
-        used = moved.sum(axis=0)
-        order = np.argsort(-used, kind="stable")
-        return {
-            "rows": int(inside.sum()),
-            "columns_per_row": round(float(moved.sum(axis=1).mean()), 2) if len(moved) else None,
-            "columns": [
-                {"column": names[f], "rows": int(used[f])} for f in order[:_MOST_ALONE] if used[f]
-            ],
-        }
+        """How many examples within the threat move each column."""
+        return spent_of(self._moved()[self.multiple <= 1], names_of(self.problem.trees))
+
+    def examples(self) -> list[list[Any]]:
+        """The examples within the threat: the row, and what its columns become."""
+        moved = self._moved()
+        return [
+            [
+                int(self.rows[at]),
+                [
+                    [int(f), None if np.isnan(self.X_adv[at, f]) else float(self.X_adv[at, f])]
+                    for f in np.flatnonzero(moved[at])
+                ],
+            ]
+            for at in np.flatnonzero(self.multiple <= 1)
+        ]
 
     def fragile(self, most: int) -> list[dict[str, Any]]:
         """The rows that the smallest change turns, as sentences."""
         trees = self.problem.trees
-        names = names_of(trees)
         answer = []
         for at in range(min(most, len(self.rows))):
             self._round(at)
             new = int(trees.predict_class(self.X_adv[at : at + 1])[0])
-            changes = [self._change(at, int(f), names) for f in np.flatnonzero(self._moved()[at])]
+            row, example = self.X[at], self.X_adv[at]
+            changes = [
+                change_of(trees, int(f), float(row[f]), float(example[f]))
+                for f in np.flatnonzero(self._moved()[at])
+            ]
             label = label_of(trees, int(self.problem.y[self.rows[at]]))
             becomes = label_of(trees, new)
             answer.append(
@@ -480,23 +501,6 @@ class _Simpler:
                 }
             )
         return answer
-
-    def _change(self, at: int, column: int, names: list[str]) -> dict[str, Any]:
-        old, new = float(self.X[at, column]), float(self.X_adv[at, column])
-        known = self.problem.trees.category_names.get(column)
-        if known:
-            shown_from, shown_to = (
-                "blank" if np.isnan(value) else str(known[int(value)]) for value in (old, new)
-            )
-        else:
-            shown_from, shown_to = words.pair(old, new)
-        return {
-            "column": names[column],
-            "from": None if np.isnan(old) else old,
-            "to": None if np.isnan(new) else new,
-            "shown_from": shown_from,
-            "shown_to": shown_to,
-        }
 
     def _round(self, at: int) -> None:
         """Take fewer digits where the model is fooled all the same and the threat allows it."""
@@ -517,6 +521,37 @@ class _Simpler:
             if inside and self.examined.fooled(trial, self.rows[at : at + 1])[0]:
                 self.X_adv[at] = trial[0]
                 return
+
+
+def change_of(trees: Trees, column: int, old: float, new: float) -> dict[str, Any]:
+    """One changed value, as numbers and as its users call it."""
+    known = trees.category_names.get(column)
+    if known:
+        shown_from, shown_to = (
+            "blank" if np.isnan(value) else str(known[int(value)]) for value in (old, new)
+        )
+    else:
+        shown_from, shown_to = words.pair(old, new)
+    return {
+        "column": names_of(trees)[column],
+        "from": None if np.isnan(old) else old,
+        "to": None if np.isnan(new) else new,
+        "shown_from": shown_from,
+        "shown_to": shown_to,
+    }
+
+
+def spent_of(moved: Bools, names: list[str]) -> dict[str, Any]:
+    """How many examples move each column, once the needless moves are taken back."""
+    used = moved.sum(axis=0)
+    order = np.argsort(-used, kind="stable")
+    return {
+        "rows": len(moved),
+        "columns_per_row": round(float(moved.sum(axis=1).mean()), 2) if len(moved) else None,
+        "columns": [
+            {"column": names[f], "rows": int(used[f])} for f in order[:MOST_ALONE] if used[f]
+        ],
+    }
 
 
 def _outward(old: float, new: float, digits: int) -> float:
@@ -541,16 +576,21 @@ def only_column(threat: Threat, reach: Reach, column: int) -> Threat:
     return Threat(**given)
 
 
+def columns_by_splits(trees: Trees, reach: Reach) -> Rows:
+    """The columns that the threat moves and the model looks at, those with most splits first."""
+    splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
+    columns = np.flatnonzero(moving_of(reach) & (splits > 0))
+    return columns[np.argsort(-splits[columns], kind="stable")]
+
+
 def _alone(
-    examined: _Examined, near: Rows, at_threat: npt.NDArray[np.str_], clock: _Clock
+    examined: _Examined, near: Rows, at_threat: npt.NDArray[np.str_], clock: Clock
 ) -> dict[str, Any]:
     """How many rows a change of one column alone turns, within the threat."""
     problem, trees = examined.problem, examined.problem.trees
     rows = near[at_threat != "misclassified"][:_ROWS_ALONE]
-    splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
-    columns = np.flatnonzero(moving_of(examined.reach) & (splits > 0))
-    columns = columns[np.argsort(-splits[columns], kind="stable")]
-    names, asked = names_of(trees), columns[:_MOST_ALONE] if len(rows) else columns[:0]
+    columns = columns_by_splits(trees, examined.reach)
+    names, asked = names_of(trees), columns[:MOST_ALONE] if len(rows) else columns[:0]
     options = clock.options("one column at a time")
     options.pop("progress", None)
     answer = []
@@ -582,7 +622,7 @@ def _open(reason: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
     return [{"reason": str(w), "rows": int(n)} for w, n in zip(why, n_rows, strict=True)]
 
 
-def _ranges(rows: Rows) -> list[list[int]]:
+def ranges_of(rows: Rows) -> list[list[int]]:
     """Row numbers as first and last of each run."""
     breaks = np.flatnonzero(np.diff(rows) != 1)
     first = np.concatenate([rows[:1], rows[breaks + 1]])
@@ -590,17 +630,19 @@ def _ranges(rows: Rows) -> list[list[int]]:
     return [[int(a), int(b)] for a, b in zip(first, last, strict=True)]
 
 
-def _finite(values: FloatArray) -> list[float | None]:
+def finite(values: FloatArray) -> list[float | None]:
+    """Numbers for a file that knows no infinity."""
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def row_numbers(ranges: list[list[int]]) -> Rows:
-    """The row numbers that `_ranges` wrote."""
+    """The row numbers that `ranges_of` wrote."""
     parts = [np.arange(first, last + 1) for first, last in ranges]
     return np.concatenate(parts) if parts else np.arange(0)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Which versions of which libraries were there."""
     found = {"python": platform.python_version()}
     for name in ("hardwood", "numpy", "scikit-learn", "xgboost", "xgboost-cpu", "lightgbm"):
         try:
@@ -616,12 +658,9 @@ def _checks(
     """What was looked at, whether it passed, and why that matters; the gate first."""
     trees, accuracy, certificate = problem.trees, content["accuracy"], content["certificate"]
     n, unknown = certificate["rows"], certificate["unknown"]
-    used = np.unique(trees.feature[trees.feature != LEAF])
-    moving = moving_of(reach)
-    reached = int(np.count_nonzero(moving[used]))
     sampled = content["data"]["n_rows"] > n
     checks = [
-        _gate_check(problem),
+        gate_check(trees, problem.source is not None),
         {
             "name": "better than guessing",
             "passed": accuracy["right"] > accuracy["majority_rows"],
@@ -641,13 +680,8 @@ def _checks(
             "words": "Each example was sent through the model again before it counted"
             + (", at its source as well." if problem.source is not None else "."),
         },
-        {
-            "name": "the threat reaches the model",
-            "passed": reached > 0,
-            "words": f"The threat moves {words.count(reached)} of the {words.count(len(used))} "
-            f"columns that the model looks at.",
-        },
-        *_unit_checks(problem, reach.limits, moving, threat),
+        reach_check(trees, reach),
+        *unit_checks(trees, problem.X, reach, threat),
         {
             "name": "every row was asked about",
             "passed": not sampled,
@@ -660,15 +694,28 @@ def _checks(
     return checks
 
 
-def _gate_check(problem: Problem) -> dict[str, Any]:
-    if problem.source is not None:
+def reach_check(trees: Trees, reach: Reach) -> dict[str, Any]:
+    """Whether the threat moves anything that the model looks at."""
+    used = np.unique(trees.feature[trees.feature != LEAF])
+    reached = int(np.count_nonzero(moving_of(reach)[used]))
+    return {
+        "name": "the threat reaches the model",
+        "passed": reached > 0,
+        "words": f"The threat moves {words.count(reached)} of the {words.count(len(used))} "
+        f"columns that the model looks at.",
+    }
+
+
+def gate_check(trees: Trees, sourced: bool) -> dict[str, Any]:
+    """Whether the trees answer as the model that they were read from."""
+    if sourced:
         return {
             "name": "the model was read exactly",
             "passed": True,
             "words": "What is audited here answers as the model itself does: compared on rows on "
             "its thresholds, one float to each side of them, and near its decision's edge.",
         }
-    metadata = problem.trees.metadata or {}
+    metadata = trees.metadata or {}
     dump = metadata.get("checked_against_source") is False
     return {
         "name": "the model was read exactly",
@@ -679,18 +726,16 @@ def _gate_check(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _unit_checks(
-    problem: Problem, limits: FloatArray, moving: Bools, threat: Threat
-) -> list[dict[str, Any]]:
+def unit_checks(trees: Trees, X: FloatArray, reach: Reach, threat: Threat) -> list[dict[str, Any]]:
     """Whether the size of the threat fits the units of the columns."""
-    names = names_of(problem.trees)
+    names, limits, moving = names_of(trees), reach.limits, moving_of(reach)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that is all blank
-        low, high = np.nanmin(problem.X, axis=0), np.nanmax(problem.X, axis=0)
+        low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     spread = np.nan_to_num(high - low)
     step = np.where(np.isfinite(limits[:, :2]), limits[:, :2], 0).max(axis=1)
     numeric = moving & (spread > 0)
-    numeric[problem.trees.categorical_features] = False
+    numeric[trees.categorical_features] = False
     swamped = np.flatnonzero(numeric & (step >= spread))
     tiny = np.flatnonzero(numeric & (step > 0) & (step < 1e-6 * spread))
     checks = [
@@ -729,13 +774,13 @@ def _unit_checks(
                 ),
             }
         )
-    outside = np.isfinite(problem.X) & ((problem.X < limits[:, 2]) | (problem.X > limits[:, 3]))
+    outside = np.isfinite(X) & ((X < limits[:, 2]) | (X > limits[:, 3]))
     n_outside = int(outside[:, moving].any(axis=1).sum())
     checks.append(
         {
             "name": "rows lie in the valid range",
             "passed": n_outside == 0,
-            "words": f"{words.count(n_outside)} of {words.count(len(problem.X))} rows hold a value "
+            "words": f"{words.count(n_outside)} of {words.count(len(X))} rows hold a value "
             f"outside the range that the threat calls valid.",
         }
     )

@@ -4,25 +4,38 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from hardwood.report import svg, words
+from hardwood.report import regression, svg, words
 
 
 def render(content: dict[str, Any]) -> str:
     """The page of an audit."""
     try:
-        from jinja2 import Environment
+        from jinja2 import Environment, FunctionLoader
     except ImportError:
         raise ImportError(
             'to_html needs jinja2. Install it with: pip install "hardwood[report]"'
         ) from None
     here = files("hardwood.report")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(count=words.count, multiple=_multiple)
-    environment.globals.update(share=words.share, percent=_percent)
-    template = environment.from_string((here / "audit.html.jinja").read_text("utf-8"))
-    return template.render(
+    environment = Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(lambda name: (here / name).read_text("utf-8")),
+    )
+    environment.filters.update(count=words.count, multiple=_multiple, number=_number)
+    environment.globals.update(share=words.share, percent=_percent, between=words.between)
+    style = (here / "audit.css").read_text("utf-8")
+    if content["format"] == regression.FORMAT:
+        return environment.get_template("regression.html.jinja").render(
+            **content,
+            style=style,
+            error_chart=svg.error_chart(content),
+            move_chart=svg.move_chart(content),
+            advice=_regression_advice(content),
+        )
+    return environment.get_template("audit.html.jinja").render(
         **content,
-        style=(here / "audit.css").read_text("utf-8"),
+        style=style,
         curve_chart=svg.curve_chart(content),
         distance_chart=svg.distance_chart(content),
         parts=_parts(content["certificate"]),
@@ -47,6 +60,10 @@ def _percent(part: int, whole: int) -> str:
 
 def _multiple(value: float | None) -> str:
     return "∞" if value is None else f"{value:.3g}×"
+
+
+def _number(value: float | None) -> str:
+    return "∞" if value is None else words.number(value, 4)
 
 
 def _parts(counts: dict[str, int]) -> list[dict[str, Any]]:
@@ -98,3 +115,29 @@ def _advice(content: dict[str, Any]) -> list[str]:
             f"time_limit decides more of them."
         )
     return advice or ["Nothing stands out: most rows that are right are proven to stay right."]
+
+
+def _regression_advice(content: dict[str, Any]) -> list[str]:
+    """What to do, from what was found."""
+    attacked, moves = content["under_attack"], content["moves"]
+    advice = []
+    if attacked["found"] > 1.1 * attacked["clean"]:
+        advice.append(
+            "Train the robust twin: hw.harden(model, X_train, y_train, threat) keeps columns, size "
+            "and learning rate; audit both and compare their errors under attack."
+        )
+    alone = content["alone"]["columns"][:3]
+    if alone and alone[0]["found"] > 0:
+        advice.append(
+            f"Guard {words.listed([one['column'] for one in alone])}: {alone[0]['column']} alone "
+            f"moves a prediction by {words.between(alone[0]['found'], alone[0]['proven'])} on "
+            f"average. Name a value that is verified in Threat(fixed=[...]) and audit again to see "
+            f"what that is worth."
+        )
+    n_open = moves["rows"] - moves["exact"]
+    if n_open:
+        advice.append(
+            f"{words.share(n_open, moves['rows'])} of the rows are open: a larger time_limit "
+            f"brings what is found and what is proven together."
+        )
+    return advice or ["Nothing stands out: the adversary moves predictions little."]

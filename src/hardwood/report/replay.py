@@ -1,18 +1,21 @@
 """Whether a report of an audit holds: its claims asked again, one by one."""
 
 import ast
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import hardwood as hw
 from hardwood._check import FloatArray
-from hardwood.report import findings, words
+from hardwood.model.trees import Trees
+from hardwood.report import findings, regression, words
 from hardwood.report.findings import LETTER
 from hardwood.threat import Threat
 from hardwood.verify.certify import certify
 from hardwood.verify.distance import minimal_distance
-from hardwood.verify.problem import Problem
+from hardwood.verify.output import output_range
+from hardwood.verify.problem import Outputs, Problem
 
 Check = dict[str, Any]
 
@@ -45,121 +48,154 @@ def _value(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
+class Answers:
+    """The answers of a report, row by row."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        spelled = {letter: status for status, letter in LETTER.items()}
+        self.rows = findings.row_numbers(content["rows"])
+        self.status = np.array([spelled[letter] for letter in content["status"]], dtype="<U13")
+        self.near = findings.row_numbers(content["measured"])
+        self.lower, self.upper = (
+            np.array([np.inf if one is None else one for one in content[side]], dtype=np.float64)
+            for side in ("lower", "upper")
+        )
+
+    @property
+    def fit(self) -> bool:
+        """Whether there is one answer for each row."""
+        return len(self.rows) == len(self.status) and len(self.near) == len(self.lower)
+
+    def sums(self) -> dict[str, Any]:
+        """The counts that follow."""
+        known = dict(zip(self.rows.tolist(), self.status.tolist(), strict=True))
+        at_threat = np.array([known.get(row, "") for row in self.near.tolist()])
+        wrong = at_threat == "misclassified"
+        return {
+            "certificate": findings.counts_of(self.status),
+            "curve": findings.curve_of(self.lower, self.upper, at_threat),
+            "distances": findings.distances_of(self.lower, self.upper, wrong),
+        }
+
+
 class Replay:
     """A report beside the model and the rows it speaks of."""
 
     def __init__(
-        self, content: dict[str, Any], model: Any, X: Any, y: Any, n_rows: int, seed: int | None
+        self,
+        content: dict[str, Any],
+        model: Any,
+        X: Any,
+        y: Any,
+        n_rows: int,
+        rng: np.random.Generator,
     ) -> None:
         self.content, self.model, self.X, self.y = content, model, X, y
         threshold = content["model"]["threshold"]
         self.asked = {} if threshold is None else {"threshold": threshold}
         self.problem = Problem.of(model, X, y, None, **self.asked)
         self.threat = read_threat(content["threat"]["code"])
-        self.rng = np.random.default_rng(seed)
-        self.n_rows = n_rows
-        spelled = {letter: status for status, letter in LETTER.items()}
-        answers = content["answers"]
-        self.rows = findings.row_numbers(answers["rows"])
-        self.status = np.array([spelled[letter] for letter in answers["status"]], dtype="<U13")
-        self.near = findings.row_numbers(answers["measured"])
-        self.lower, self.upper = (
-            np.array([np.inf if one is None else one for one in answers[side]], dtype=np.float64)
-            for side in ("lower", "upper")
-        )
+        self.n_rows, self.rng = n_rows, rng
+        self.answers = Answers(content["answers"])
 
-    def checks(self, sealed: bool) -> list[Check]:
+    def checks(self, sealed: bool, twin: Any) -> list[Check]:
         """Every claim that can be asked again."""
         answer = [
-            _check("seal", sealed, "The file is as it was written.", "The file was edited."),
+            _seal(sealed),
             self._fingerprints(),
         ]
         if answer[1]["passed"]:
-            answer += [self._sums(), self._examples(), self._certificates(), self._distances()]
+            answer += [self._sums(), self._examples(), self._spent()]
+            answer += [self._certificates(), self._distances(), *self._twin(twin)]
         return answer
 
+    def _twin(self, twin: Any) -> list[Check]:
+        """The same of the second model; of one that is not there, whether its counts add up."""
+        part = self.content.get("twin")
+        if part is None:
+            return []
+        if twin is None:
+            answers = Answers(part["answers"])
+            off = _differing(part, answers.sums()) if answers.fit else ["answers"]
+            good = "The twin's certificate, curve and distances add up; its model was not given."
+            return [_check("twin", not off, good, f"Of the twin, {_do_not_follow(off)}")]
+        other = Replay({**self.content, **part}, twin, self.X, self.y, self.n_rows, self.rng)
+        checks = [other._fingerprints()]
+        if checks[0]["passed"]:
+            checks += [other._sums(), other._certificates(), other._distances()]
+        return [
+            {**one, "name": f"twin's {one['name']}", "words": f"Twin: {one['words']}"}
+            for one in checks
+        ]
+
     def _fingerprints(self) -> Check:
-        same = []
-        if findings.model_hash(self.problem.trees) != self.content["model"]["sha256"]:
-            same.append("model")
-        if findings.data_hash(self.problem.X, self.problem.y) != self.content["data"]["sha256"]:
-            same.append("data")
-        return _check(
-            "fingerprints",
-            not same,
-            "Model and data are those of the report.",
-            f"Not the {' and '.join(same)} that the report was made of; nothing else was compared.",
-        )
+        return _same_source(self.content, self.problem.trees, self.problem.X, self.problem.y)
 
     def _sums(self) -> Check:
         """All counts follow from the answers row by row; the model's own part is asked again."""
-        content, problem = self.content, self.problem
-        if len(self.rows) != len(self.status) or len(self.near) != len(self.lower):
+        problem, answers = self.problem, self.answers
+        if not answers.fit:
             return _check("sums", False, "", "The answers are not one for each row.")
         right = ~problem.misclassified()
-        known = dict(zip(self.rows.tolist(), self.status.tolist(), strict=True))
-        at_threat = np.array([known.get(row, "") for row in self.near.tolist()])
-        wrong = at_threat == "misclassified"
         truth = {
-            "accuracy": findings.accuracy_of(problem, right, self.rows),
-            "certificate": findings.counts_of(self.status),
-            "classes": findings.classes_of(problem, self.rows, self.status),
-            "curve": findings.curve_of(self.lower, self.upper, at_threat),
-            "distances": findings.distances_of(self.lower, self.upper, wrong),
+            "accuracy": findings.accuracy_of(problem, right, answers.rows),
+            "classes": findings.classes_of(problem, answers.rows, answers.status),
+            **answers.sums(),
         }
-        off = [name for name, value in truth.items() if content[name] != value]
-        return _check(
-            "sums",
-            not off,
-            "Accuracy, certificate, classes, curve and distances add up.",
-            f"These do not follow from the model and the answers of the rows: {words.listed(off)}."
-            if off
-            else "",
-        )
+        off = _differing(self.content, truth)
+        good = "Accuracy, certificate, classes, curve and distances add up."
+        return _check("sums", not off, good, _do_not_follow(off))
 
     def _examples(self) -> Check:
         """Every example is sent through the model, and lies in the threat if it says so."""
-        names = findings.names_of(self.problem.trees)
-        place = {name: at for at, name in enumerate(names)}
-        failed = []
-        for one in self.content["fragile"]:
-            row = self.problem.X[one["row"]]
-            changed = row.copy()
-            honest = True
-            for change in one["changes"]:
-                at = place.get(change["column"])
-                if at is None:
-                    honest = False
-                    continue
-                honest &= _same(row[at], change["from"])
-                changed[at] = np.nan if change["to"] is None else change["to"]
-            if not (honest and self._turns(one, row, changed)):
-                failed.append(str(one["row"]))
-        n = len(self.content["fragile"])
-        return _check(
-            "examples",
-            not failed,
-            f"All {n} examples turn the model as they say.",
-            f"{len(failed)} of {n} examples do not: rows {words.listed(failed)}." if failed else "",
-        )
+        fragile, trees = self.content["fragile"], self.problem.trees
+        rows, X, changed, honest = _replayed(fragile, self.problem.X, trees)
+        for table, name in ((X, "label"), (changed, "becomes")):
+            said = [findings.label_of(trees, int(k)) for k in trees.predict_class(table)]
+            honest &= np.array(said, dtype=str) == np.array(
+                [one[name] for one in fragile], dtype=str
+            )
+        within = np.array([one["multiple"] <= 1 for one in fragile], dtype=bool)
+        honest &= self._turned(rows, changed, within)
+        return _examples_check(rows[~honest], len(rows), "turn the model")
 
-    def _turns(self, one: dict[str, Any], row: FloatArray, changed: FloatArray) -> bool:
-        trees = self.problem.trees
-        said = [findings.label_of(trees, int(k)) for k in trees.predict_class([row, changed])]
-        if said != [one["label"], one["becomes"]] or one["label"] == one["becomes"]:
-            return False
-        source = self.problem.source
-        if source is not None and source(changed[None])[0] == self.problem.y[one["row"]]:
-            return False
-        if one["multiple"] > 1:
-            return True
-        reach = self.problem.reach(self.threat)
-        return bool(reach.holds(row[None], changed[None], self.threat.norm)[0])
+    def _turned(self, rows: findings.Rows, changed: FloatArray, within: findings.Bools) -> Any:
+        """Whether rows lose their label by changes, allowed ones where they must be."""
+        problem = self.problem
+        turned = problem.trees.predict_class(changed) != problem.y[rows]
+        if problem.source is not None and len(rows):
+            turned &= problem.source(changed) != problem.y[rows]
+        reach = problem.reach(self.threat)
+        return turned & (~within | reach.holds(problem.X[rows], changed, self.threat.norm))
+
+    def _spent(self) -> Check:
+        """The columns that changes need are counted again, from the examples of all rows."""
+        examples = self.content["answers"]["examples"]
+        rows = np.array([row for row, _ in examples], dtype=np.int64)
+        X = self.problem.X[rows]
+        changed = X.copy()
+        for at, (_, changes) in enumerate(examples):
+            for column, value in changes:
+                changed[at, column] = np.nan if value is None else value
+        moved = (changed != X) & ~(np.isnan(changed) & np.isnan(X))
+        counted = findings.spent_of(moved, findings.names_of(self.problem.trees))
+        near = self.answers.near[self.answers.upper <= 1]
+        true = np.isin(rows, near) & self._turned(rows, changed, np.ones(len(rows), dtype=bool))
+        n_false = len(rows) - int(true.sum())
+        return _check(
+            "columns changed",
+            n_false == 0 and len(np.unique(rows)) == len(rows) and counted == self.content["spent"],
+            f"The columns that changes need are those of {len(rows)} examples, all replayed.",
+            f"{n_false} of {len(rows)} examples do not turn their row within the threat."
+            if n_false
+            else "The columns that changes need are not those of the examples.",
+        )
 
     def _certificates(self) -> Check:
         """A sample of the rows is certified again."""
-        drawn = self._drawn(len(self.rows))
-        rows = self.rows[drawn]
+        answers = self.answers
+        drawn = self._drawn(len(answers.rows))
+        rows = answers.rows[drawn]
         with findings.undecided_is_told():
             again = certify(
                 self.model,
@@ -169,20 +205,21 @@ class Replay:
                 **self.asked,
             )
         fresh = np.where(again.reason == "misclassified", "misclassified", again.status)
-        open_row = (fresh == "unknown") | (self.status[drawn] == "unknown")
-        failed = rows[~open_row & (fresh != self.status[drawn])]
+        open_row = (fresh == "unknown") | (answers.status[drawn] == "unknown")
+        failed = rows[~open_row & (fresh != answers.status[drawn])]
         return _check(
             "certificates",
             len(failed) == 0,
-            f"{len(rows)} of {len(self.rows)} rows were decided again, with the same answers.",
+            f"{len(rows)} of {len(answers.rows)} rows were decided again, with the same answers.",
             f"{len(failed)} of {len(rows)} rows decided again have another answer, first row "
             f"{failed[:1].tolist()}.",
         )
 
     def _distances(self) -> Check:
         """The smallest changes of a sample are measured again."""
-        drawn = self._drawn(len(self.near))
-        rows = self.near[drawn]
+        answers = self.answers
+        drawn = self._drawn(len(answers.near))
+        rows = answers.near[drawn]
         limit = self.content["limits"]["time_limit"]
         unit = findings.unit_of(self.problem.reach(self.threat))
         with findings.undecided_is_told():
@@ -199,18 +236,164 @@ class Replay:
         slack = 1e-9
         low, high = again.lower / unit, again.upper / unit
         failed = rows[
-            (low > self.upper[drawn] * (1 + slack)) | (self.lower[drawn] > high * (1 + slack))
+            (low > answers.upper[drawn] * (1 + slack)) | (answers.lower[drawn] > high * (1 + slack))
         ]
         return _check(
             "distances",
             len(failed) == 0,
-            f"{len(rows)} of {len(self.near)} smallest changes were measured again and agree.",
+            f"{len(rows)} of {len(answers.near)} smallest changes were measured again and agree.",
             f"{len(failed)} of {len(rows)} smallest changes measured again contradict the report, "
             f"first row {failed[:1].tolist()}.",
         )
 
     def _drawn(self, n: int) -> findings.Rows:
         return np.sort(self.rng.permutation(n)[: self.n_rows])
+
+
+class RegressionReplay:
+    """A report about a regression model beside the model and the rows it speaks of."""
+
+    def __init__(
+        self,
+        content: dict[str, Any],
+        model: Any,
+        X: Any,
+        y: Any,
+        n_rows: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.content, self.model, self.X, self.n_rows, self.rng = content, model, X, n_rows, rng
+        self.outputs = Outputs.of(model, X, None)
+        self.target = regression.targets_of(y, len(self.outputs.X))
+        self.threat = read_threat(content["threat"]["code"])
+        answers = content["answers"]
+        self.rows = findings.row_numbers(answers["rows"])
+        unbounded = {"lower": -np.inf, "upper": np.inf}
+        self.ranges = SimpleNamespace(
+            **{
+                side: np.array(
+                    [unbounded[side] if one is None else one for one in answers[side]], dtype=float
+                )
+                for side in regression.SIDES
+            }
+        )
+
+    def checks(self, sealed: bool, twin: Any) -> list[Check]:
+        """Every claim that can be asked again."""
+        answer = [_seal(sealed), self._fingerprints()]
+        if answer[1]["passed"]:
+            answer += [self._sums(), self._examples(), self._ranges()]
+        return answer
+
+    def _fingerprints(self) -> Check:
+        outputs = self.outputs
+        return _same_source(self.content, outputs.trees, outputs.X, self.target)
+
+    def _sums(self) -> Check:
+        rows, ranges = self.rows, self.ranges
+        if any(len(getattr(ranges, side)) != len(rows) for side in regression.SIDES):
+            return _check("sums", False, "", "The answers are not one for each row.")
+        said = regression.prediction_of(self.outputs)
+        truth = {
+            "error": regression.error_of(said, self.target),
+            "under_attack": regression.under_attack(self.target[rows], said[rows], ranges),
+            "moves": regression.moves_of(said[rows], ranges),
+        }
+        off = _differing(self.content, truth)
+        good = "Errors and moves add up."
+        return _check("sums", not off, good, _do_not_follow(off))
+
+    def _examples(self) -> Check:
+        """Every example is sent through the model, and lies in the threat."""
+        outputs, fragile = self.outputs, self.content["fragile"]
+        rows, X, changed, honest = _replayed(fragile, outputs.X, outputs.trees)
+        said, becomes = (outputs.seen(outputs.output(table)) for table in (X, changed))
+        honest &= said == np.array([one["said"] for one in fragile])
+        honest &= becomes == np.array([one["becomes"] for one in fragile])
+        honest &= outputs.reach(self.threat).holds(X, changed, self.threat.norm)
+        return _examples_check(rows[~honest], len(rows), "move the model")
+
+    def _ranges(self) -> Check:
+        """The ranges of a sample of rows are measured again."""
+        drawn = np.sort(self.rng.permutation(len(self.rows))[: self.n_rows])
+        rows, claimed = self.rows[drawn], self.ranges
+        with findings.undecided_is_told():
+            again = output_range(
+                self.model,
+                findings.take(self.X, rows),
+                self.threat,
+                time_limit=self.content["limits"]["time_limit"],
+            )
+        # Nothing that one of them found may lie outside of what the other has proven.
+        failed = rows[
+            (claimed.lowest[drawn] < again.lower)
+            | (claimed.highest[drawn] > again.upper)
+            | (again.lowest < claimed.lower[drawn])
+            | (again.highest > claimed.upper[drawn])
+        ]
+        return _check(
+            "ranges",
+            len(failed) == 0,
+            f"{len(rows)} of {len(self.rows)} ranges were measured again and agree.",
+            f"{len(failed)} of {len(rows)} ranges measured again contradict the report, first row "
+            f"{failed[:1].tolist()}.",
+        )
+
+
+def _replayed(
+    fragile: list[dict[str, Any]], X: FloatArray, trees: Trees
+) -> tuple[findings.Rows, FloatArray, FloatArray, findings.Bools]:
+    """Rows, the same with the changes of a report, and whether these begin where they say."""
+    place = {name: at for at, name in enumerate(findings.names_of(trees))}
+    rows = np.array([one["row"] for one in fragile], dtype=np.int64)
+    old = X[rows]
+    changed, honest = old.copy(), np.ones(len(rows), dtype=bool)
+    for at, one in enumerate(fragile):
+        for change in one["changes"]:
+            column = place.get(change["column"])
+            if column is None:
+                honest[at] = False
+                continue
+            honest[at] &= _same(old[at, column], change["from"])
+            changed[at, column] = np.nan if change["to"] is None else change["to"]
+    return rows, old, changed, honest
+
+
+def _examples_check(failed: findings.Rows, n: int, do: str) -> Check:
+    told = failed.astype(str).tolist()
+    return _check(
+        "examples",
+        not told,
+        f"All {n} examples {do} as they say.",
+        f"{len(told)} of {n} examples do not: rows {words.listed(told)}." if told else "",
+    )
+
+
+def _seal(sealed: bool) -> Check:
+    return _check("seal", sealed, "The file is as it was written.", "The file was edited.")
+
+
+def _same_source(content: dict[str, Any], trees: Trees, X: FloatArray, y: Any) -> Check:
+    other = []
+    if findings.model_hash(trees) != content["model"]["sha256"]:
+        other.append("model")
+    if findings.data_hash(X, y) != content["data"]["sha256"]:
+        other.append("data")
+    return _check(
+        "fingerprints",
+        not other,
+        "Model and data are those of the report.",
+        f"Not the {' and '.join(other)} that the report was made of; nothing else was compared.",
+    )
+
+
+def _differing(content: dict[str, Any], truth: dict[str, Any]) -> list[str]:
+    return [name for name, value in truth.items() if content[name] != value]
+
+
+def _do_not_follow(names: list[str]) -> str:
+    told = words.listed(names) if names else "none"
+    return f"these do not follow from the model and the answers of the rows: {told}."
 
 
 def _same(value: float, claimed: float | None) -> bool:

@@ -4,13 +4,18 @@ Each chart is drawn twice, for wide and for narrow screens, so that letters stay
 phone; the style sheet shows one of them.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from typing import Any
 
+from hardwood.report import words
+
 Points = Sequence[tuple[float, float]]
+Ticks = Sequence[tuple[float, str]]
+STRENGTH = "strength of the adversary, in multiples of the threat"
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def curve_chart(content: dict[str, Any]) -> str:
         frame = Frame(width, height, curve[-1]["multiple"], 1.0)
         proven = _stairs(curve, "certified", n, falls_at_once=True)
         found = _stairs(curve, "attacked", n, falls_at_once=False)
-        parts = [_grid(frame, "strength of the adversary, in multiples of the threat", "share")]
+        parts = [_grid(frame, STRENGTH, _percents, _multiples(curve[-1]["multiple"]))]
         parts.append(f'<path class="below" d="{_area(frame, proven)}"/>')
         between = frame.path([*found, *reversed(proven)])
         parts.append(f'<path class="between" d="{between}Z"/>')
@@ -105,11 +110,18 @@ def distance_chart(content: dict[str, Any]) -> str:
     bins, counts = distances["bins"], distances["counts"]
     step = bins[1] - bins[0]
     bars = [*zip(bins[:-1], counts, strict=True), (bins[-1] + step, distances["beyond"])]
-    most = max(max(count for _, count in bars), 1)
+    most = max(max(count for _, count in bars), 4)
 
     def draw(width: int, height: int) -> str:
         frame = Frame(width, height, bins[-1] + 2 * step, _round_up(most))
-        parts = [_grid(frame, "smallest change that turns the row, × the threat", "rows", bins[-1])]
+        parts = [
+            _grid(
+                frame,
+                "smallest change that turns the row, × the threat",
+                lambda value: f"{value:,.0f}",
+                _multiples(bins[-1]),
+            )
+        ]
         for begin, count in bars:
             x, w = frame.x(begin), frame.x(begin + step) - frame.x(begin)
             y = frame.y(count)
@@ -131,6 +143,79 @@ def distance_chart(content: dict[str, Any]) -> str:
     )
 
 
+def error_chart(content: dict[str, Any]) -> str:
+    """The error of a regression model over multiples of the threat; empty where it has no size."""
+    strength, attacked = content["strength"], content["under_attack"]
+    if not strength:
+        return ""
+    start = (0.0, attacked["clean"])
+    found = [start, *((one["multiple"], one["found"]) for one in strength)]
+    known = [one for one in strength if one["proven"] is not None]
+    proven = [start, *((one["multiple"], one["proven"]) for one in known)]
+    guess = content["error"]["median_absolute"]
+    most = max(guess, *(error for _, error in [*found, *proven]))
+
+    def draw(width: int, height: int) -> str:
+        frame = Frame(width, height, strength[-1]["multiple"], _round_up(most))
+        y = frame.y(guess)
+        return "".join(
+            [
+                _grid(frame, STRENGTH, _units, _multiples(frame.x_end)),
+                f'<line class="guess" x1="{frame.left}" x2="{width - frame.right}" y1="{y:.1f}" '
+                f'y2="{y:.1f}"/>',
+                _threat_line(frame),
+                _dots(frame, proven, "proven"),
+                _dots(frame, found, "found"),
+            ]
+        )
+
+    at_most = words.between(attacked["found"], attacked["proven"])
+    return both_sizes(
+        draw,
+        f"Mean absolute error against the strength of the adversary. At the threat: {at_most}.",
+    )
+
+
+def _dots(frame: Frame, points: Points, kind: str) -> str:
+    """What was measured as dots; the line between them guides the eye."""
+    circles = "".join(
+        f'<circle class="dot {kind}" cx="{frame.x(x):.1f}" cy="{frame.y(y):.1f}" r="3"/>'
+        for x, y in points
+    )
+    return f'<path class="line {kind}" d="{frame.path(points)}"/>{circles}'
+
+
+def move_chart(content: dict[str, Any]) -> str:
+    """How many predictions of a regression model stay within each distance."""
+    moves = content["moves"]
+    n, end = moves["rows"], moves["curve"][-1]["move"]
+    if end == 0:
+        return ""
+    curve = [{**one, "multiple": one["move"]} for one in moves["curve"]]
+
+    def draw(width: int, height: int) -> str:
+        frame = Frame(width, height, end, 1.0)
+        ticks = [(end * k / 6, _units(end * k / 6)) for k in range(7)]
+        proven = _stairs(curve, "proven", n, falls_at_once=False)
+        found = _stairs(curve, "found", n, falls_at_once=True)
+        return "".join(
+            [
+                _grid(frame, "distance, in units of the prediction", _percents, ticks),
+                f'<path class="below" d="{_area(frame, proven)}"/>',
+                f'<path class="between" d="{frame.path([*found, *reversed(proven)])}Z"/>',
+                f'<path class="line found" d="{frame.path(found)}"/>',
+                f'<path class="line proven" d="{frame.path(proven)}"/>',
+            ]
+        )
+
+    middle = moves["quantiles"][2]
+    return both_sizes(
+        draw,
+        f"Share of {n} predictions that stay within a distance. The median one moves by "
+        f"{words.between(middle['found'], middle['proven'])}.",
+    )
+
+
 def _area(frame: Frame, points: Points) -> str:
     return frame.path([(0, 0), *points, (points[-1][0], 0)]) + "Z"
 
@@ -144,25 +229,22 @@ def _threat_line(frame: Frame) -> str:
     )
 
 
-def _grid(frame: Frame, across: str, up: str, last: float | None = None) -> str:
+def _grid(frame: Frame, across: str, word: Callable[[float], str], ticks: Ticks) -> str:
     parts = []
     steps = 4
     for k in range(steps + 1):
         value = frame.y_end * k / steps
         y = frame.y(value)
-        word = f"{100 * value:.0f} %" if up == "share" else f"{value:,.0f}"
         parts.append(
             f'<line class="rule" x1="{frame.left}" x2="{frame.width - frame.right}" y1="{y:.1f}" '
-            f'y2="{y:.1f}"/><text class="tick side" x="{frame.left - 6}" y="{y + 4:.1f}">{word}'
-            f"</text>"
+            f'y2="{y:.1f}"/><text class="tick side" x="{frame.left - 6}" y="{y + 4:.1f}">'
+            f"{word(value)}</text>"
         )
-    end = last or frame.x_end
-    for k in range(int(2 * end) + 1):
+    for k, (value, told) in enumerate(ticks):
         if frame.width < 500 and k % 2:
             continue
-        value = k / 2
         parts.append(
-            f'<text class="tick" x="{frame.x(value):.1f}" y="{frame.height - 26}">{value:g}×</text>'
+            f'<text class="tick" x="{frame.x(value):.1f}" y="{frame.height - 26}">{told}</text>'
         )
     middle = (frame.left + frame.width - frame.right) / 2
     parts.append(
@@ -171,12 +253,21 @@ def _grid(frame: Frame, across: str, up: str, last: float | None = None) -> str:
     return "".join(parts)
 
 
-def _round_up(most: int) -> int:
-    """A round number not below the largest count, in four equal steps."""
-    unit = 1
-    while 4 * unit * 10 <= most:
-        unit *= 10
-    for times in (1, 2, 3, 4, 5, 6, 8, 10):
-        if 4 * unit * times >= most:
-            return 4 * unit * times
-    return 40 * unit
+def _multiples(end: float) -> Ticks:
+    return [(k / 2, f"{k / 2:g}×") for k in range(int(2 * end) + 1)]
+
+
+def _percents(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _units(value: float) -> str:
+    return words.number(value, 3)
+
+
+def _round_up(most: float) -> float:
+    """A round number not below the largest value, in four equal steps."""
+    unit = 10.0 ** math.floor(math.log10(most / 4))
+    return next(
+        4 * unit * times for times in (1, 2, 3, 4, 5, 6, 8, 10, 20) if 4 * unit * times >= most
+    )

@@ -32,12 +32,30 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def told(changes: Sequence[Mapping[str, Any]], label: Any, becomes: Any) -> str:
+def told(
+    changes: Sequence[Mapping[str, Any]],
+    label: Any,
+    becomes: Any,
+    verb: str = "turns",
+    preposition: str = "into",
+) -> str:
     """One fragile row as a sentence."""
     steps = [f"{one['column']} {one['shown_from']} → {one['shown_to']}" for one in changes]
-    return (
-        f"{listed(steps, most=8)} {'turns' if len(steps) == 1 else 'turn'} {label} into {becomes}"
-    )
+    verb = verb if len(steps) == 1 else verb.removesuffix("s")
+    return f"{listed(steps, most=8)} {verb} {label} {preposition} {becomes}"
+
+
+def between(found: float, proven: float | None) -> str:
+    """A number that is known from both sides."""
+    if proven == found:
+        return number(found, 4)
+    at_most = "" if proven is None else f", at most {number(proven, 4)}"
+    return f"at least {number(found, 4)}{at_most}"
+
+
+def opening(sentences: Sequence[str], most: int = 6) -> str:
+    """The first sentences as one line."""
+    return " ".join(sentences[:most]) + (" ..." if len(sentences) > most else "")
 
 
 def threat_in_words(threat: Threat, names: Sequence[str], most: int = 16) -> list[str]:

@@ -213,6 +213,29 @@ def test_three_classes_and_a_twin():
     assert "What hardening gives" in report.to_html()
 
 
+def test_the_counts_of_a_twin_are_derived_again():
+    X, y = load_iris(return_X_y=True)
+    natural = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+    robust = hw.RobustDecisionTreeClassifier(eps=0.3, max_depth=4).fit(X, y)
+    report = hw.audit(natural, X, y, 0.3, twin=robust)
+    schema = json.loads((files("hardwood.report") / "audit.schema.json").read_text())
+    jsonschema.validate(json.loads(report.to_json()), schema)
+
+    def failed(content, **more):
+        answers = hw.Audit(content).check(natural, X, y, **more)
+        return {one["name"] for one in answers if not one["passed"]}
+
+    assert failed(report.content) == failed(report.content, twin=robust) == set()
+    assert failed(report.content, twin=natural) == {"twin's fingerprints"}
+    better = copy.deepcopy(report.content)
+    better["twin"]["certificate"]["certified"] += 1
+    assert failed(better) == {"twin"}
+    assert failed(better, twin=robust) == {"twin's sums"}
+    answers = better["twin"]["answers"]
+    answers["status"] = answers["status"].replace("b", "c")
+    assert "twin's certificates" in failed(better, n_rows=200, twin=robust)
+
+
 def test_the_file_follows_its_schema(report, tmp_path):
     schema = json.loads((files("hardwood.report") / "audit.schema.json").read_text())
     report.to_json(tmp_path / "report.json")
@@ -245,8 +268,11 @@ def test_whoever_mends_the_seal_is_found_as_well(written, cancer, forest):
     for tampered, caught in (
         (better_certificate, {"sums"}),
         (better_answers, {"sums", "certificates"}),
-        (better_distances, {"sums", "distances"}),
+        (better_distances, {"sums", "distances", "columns changed"}),
         (another_example, {"examples"}),
+        (another_column, {"columns changed"}),
+        (fewer_examples, {"columns changed"}),
+        (idle_examples, {"columns changed"}),
         (another_model, {"fingerprints"}),
     ):
         content = copy.deepcopy(written)
@@ -272,6 +298,24 @@ def better_distances(content):
 
 def another_example(content):
     content["fragile"][0]["changes"][0]["to"] = content["fragile"][0]["changes"][0]["from"]
+
+
+def another_column(content):
+    content["spent"]["columns"][0]["rows"] -= 1
+
+
+def fewer_examples(content):
+    content["answers"]["examples"].pop()
+
+
+def idle_examples(content):
+    for example in content["answers"]["examples"]:
+        example[1] = []
+    content["spent"] = {
+        "rows": len(content["answers"]["examples"]),
+        "columns_per_row": 0.0,
+        "columns": [],
+    }
 
 
 def another_model(content):

@@ -1,0 +1,175 @@
+"""The audit of a model that predicts numbers: in its units, from both sides, checkable."""
+
+import copy
+import itertools
+import json
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
+
+import hardwood as hw
+
+THREAT = hw.Threat(eps={"bmi": 0.01, "bp": (0.0, 0.02)})
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    return X[:340], y[:340], X[340:].reset_index(drop=True), y[340:].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model(diabetes):
+    return GradientBoostingRegressor(n_estimators=15, random_state=0).fit(*diabetes[:2])
+
+
+@pytest.fixture(scope="module")
+def report(diabetes, model):
+    return hw.audit(model, *diabetes[2:], THREAT)
+
+
+def test_the_findings_are_those_of_enumeration(diabetes, model, report):
+    """All values of two columns that matter: the ends of the ball, and the thresholds in it."""
+    X, y = diabetes[2:]
+    trees = hw.load_model(model)
+    said = model.predict(X)
+    error = []
+    for row, truth in zip(X.to_numpy()[:25], y[:25], strict=True):
+        choices = []
+        for column, (down, up) in (("bmi", (0.01, 0.01)), ("bp", (0.0, 0.02))):
+            f = X.columns.get_loc(column)
+            inside = trees.threshold[trees.feature == f].astype(float)
+            inside = inside[(inside > row[f] - down) & (inside < row[f] + up)]
+            choices.append([row[f] - down, row[f], row[f] + up, *inside, *np.nextafter(inside, -9)])
+        table = np.repeat(row[None], len(choices[0]) * len(choices[1]), axis=0)
+        both = np.array(list(itertools.product(*choices)))
+        table[:, [X.columns.get_loc("bmi"), X.columns.get_loc("bp")]] = both
+        error.append(np.abs(trees.predict(table) - truth).max())
+    again = hw.audit(model, X[:25], y[:25], THREAT)
+    assert again.found_error == again.proven_error == pytest.approx(np.mean(error), rel=1e-12)
+    assert report.error == pytest.approx(np.abs(said - y).mean(), rel=1e-12)
+    assert report.content["moves"]["exact"] == len(X)
+
+
+def test_curves_keep_to_their_sides_and_grow(report):
+    strength = report.content["strength"]
+    assert [one["multiple"] for one in strength] == [0.25, 0.5, 0.75, 1, 1.5, 2, 3]
+    errors = [report.content["under_attack"]["clean"], *(one["found"] for one in strength)]
+    assert errors == sorted(errors)
+    assert strength[3]["found"] == pytest.approx(report.found_error)
+    curve = report.content["moves"]["curve"]
+    assert all(one["proven"] <= one["found"] for one in curve)
+    assert curve[-1]["proven"] == report.content["moves"]["rows"]
+
+
+def test_sentences_are_true(diabetes, model, report):
+    X, _ = diabetes[2:]
+    fragile = report.content["fragile"]
+    moves = [abs(one["becomes"] - one["said"]) for one in fragile]
+    assert moves == sorted(moves, reverse=True)
+    for one in fragile:
+        row = X.iloc[[one["row"]]].copy()
+        assert model.predict(row)[0] == one["said"]
+        for change in one["changes"]:
+            assert row[change["column"]].item() == change["from"]
+            row[change["column"]] = change["to"]
+        assert model.predict(row)[0] == one["becomes"]
+        assert one["sentence"].endswith(f"to {hw.model.words.number(one['becomes'], 4)}")
+    assert list(report.fragile.columns) == ["row", "said", "becomes", "changes", "sentence"]
+
+
+def test_a_column_alone(diabetes, model, report):
+    X, _ = diabetes[2:]
+    alone = {one["column"]: one["found"] for one in report.content["alone"]["columns"]}
+    assert set(alone) == {"bmi", "bp"}
+    single = hw.output_range(model, X, hw.Threat({"bmi": 0.01}))
+    said = model.predict(X)
+    largest = np.maximum(single.highest - said, said - single.lowest)
+    assert alone["bmi"] == pytest.approx(largest.mean())
+
+
+def test_the_page_the_file_and_the_words(report, tmp_path):
+    schema = json.loads((files("hardwood.report") / "regression.schema.json").read_text())
+    report.to_json(tmp_path / "report.json")
+    jsonschema.validate(json.loads((tmp_path / "report.json").read_text()), schema)
+    page = report.to_html()
+    for heading in (
+        "How the error grows as the adversary gets stronger",
+        "How far predictions can be moved",
+        "What one column alone can do",
+        "What was checked",
+    ):
+        assert heading in page, heading
+    assert "<script" not in page
+    assert "mean absolute error under attack" in report.summary()
+    assert repr(report).startswith("RegressionAudit(model='GradientBoostingRegressor', error=")
+    with pytest.raises(AttributeError, match="has no accuracy; see error, found_error and proven_"):
+        _ = report.certified_accuracy
+
+
+def test_a_report_is_replayed_and_tampering_is_found(diabetes, model, report, tmp_path):
+    X, y = diabetes[2:]
+    report.to_json(tmp_path / "report.json")
+    written = hw.Audit.from_json(tmp_path / "report.json")
+    assert isinstance(written, hw.RegressionAudit)
+    answers = written.check(model, X, y)
+    assert [one["name"] for one in answers] == [
+        "seal",
+        "fingerprints",
+        "sums",
+        "examples",
+        "ranges",
+    ]
+    assert all(one["passed"] for one in answers), answers
+
+    def failed(change):
+        content = copy.deepcopy(report.content)
+        change(content)
+        return {one["name"] for one in hw.Audit.check(hw.RegressionAudit(content), model, X, y)
+                if not one["passed"]}  # fmt: skip
+
+    assert failed(lambda c: c["under_attack"].update(proven=0.0)) == {"sums"}
+    assert failed(lambda c: c["fragile"][0].update(becomes=0.0)) == {"examples"}
+    assert failed(lambda c: c["answers"].update(upper=c["answers"]["lower"])) >= {"sums", "ranges"}
+    assert failed(lambda c: c["model"].update(sha256="0" * 64)) == {"fingerprints"}
+
+
+def test_a_pipeline_in_its_own_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.integers(20, 200, 200), "town": rng.choice(list("abc"), 200)})
+    y = 3.0 * X["size"] + 90 * (X["town"] == "a")
+    columns = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(columns, DecisionTreeRegressor(max_depth=5, random_state=0)).fit(X, y)
+    report = hw.audit(model, X, y, hw.Threat({"size": 4.5, "town": hw.ANY}), n_distances=40)
+    assert report.content["moves"]["exact"] == report.content["moves"]["rows"] == 40
+    for one in report.content["fragile"]:
+        for change in one["changes"]:
+            assert change["column"] != "size" or change["to"] == round(change["to"])
+    assert all(one["passed"] for one in report.check(model, X, y, n_rows=10))
+
+
+def test_open_rows_and_misuse_are_told(diabetes):
+    X, y = diabetes[2:]
+    deep = GradientBoostingRegressor(n_estimators=60, max_depth=8, random_state=0).fit(
+        *diabetes[:2]
+    )
+    rushed = hw.audit(deep, X, y, 0.02, total_time_limit=0.001)
+    assert rushed.proven_error > rushed.found_error
+    assert {one["name"]: one["passed"] for one in rushed.checks}["every row is decided"] is False
+    assert "at least" in rushed.summary()
+    assert rushed.to_html()
+    with pytest.raises(ValueError, match="threshold is for classifiers, and this model predicts"):
+        hw.audit(deep, X, y, 0.02, threshold=0.3)
+    with pytest.raises(ValueError, match=r"one number for each of the 102 rows, got shape \(3,\)"):
+        hw.audit(deep, X, y[:3], 0.02)
+    with pytest.raises(ValueError, match="The threat moves no column"):
+        hw.audit(deep, X, y, hw.Threat({"bmi": 0}))
