@@ -150,6 +150,8 @@ class Replay:
         """Every example is sent through the model, and lies in the threat if it says so."""
         fragile, trees = self.content["fragile"], self.problem.trees
         rows, X, changed, honest = _replayed(fragile, self.problem.X, trees)
+        if not fragile:
+            return _examples_check(rows, 0, "turn the model")
         for table, name in ((X, "label"), (changed, "becomes")):
             said = [findings.label_of(trees, int(k)) for k in trees.predict_class(table)]
             honest &= np.array(said, dtype=str) == np.array(
@@ -162,8 +164,10 @@ class Replay:
     def _turned(self, rows: findings.Rows, changed: FloatArray, within: findings.Bools) -> Any:
         """Whether rows lose their label by changes, allowed ones where they must be."""
         problem = self.problem
+        if len(rows) == 0:
+            return within
         turned = problem.trees.predict_class(changed) != problem.y[rows]
-        if problem.source is not None and len(rows):
+        if problem.source is not None:
             turned &= problem.source(changed) != problem.y[rows]
         reach = problem.reach(self.threat)
         return turned & (~within | reach.holds(problem.X[rows], changed, self.threat.norm))
@@ -307,6 +311,8 @@ class RegressionReplay:
         """Every example is sent through the model, and lies in the threat."""
         outputs, fragile = self.outputs, self.content["fragile"]
         rows, X, changed, honest = _replayed(fragile, outputs.X, outputs.trees)
+        if not fragile:
+            return _examples_check(rows, 0, "move the model")
         said, becomes = (outputs.seen(outputs.output(table)) for table in (X, changed))
         honest &= said == np.array([one["said"] for one in fragile])
         honest &= becomes == np.array([one["becomes"] for one in fragile])
