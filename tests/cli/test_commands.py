@@ -140,7 +140,7 @@ def test_a_tampered_report_ends_with_code_1(here):
     run(*"audit model.json rows.csv --label y --eps 0.1 --out report.json".split())
     check = "check report.json --model model.json --data rows.csv --label y".split()
     code, out, _ = run(*check)
-    assert (code, out.count("holds"), out.count("FAILS")) == (0, 6, 0)
+    assert (code, out.count("holds"), out.count("FAILS")) == (0, 7, 0)
     text = (here / "report.json").read_text()
     (here / "report.json").write_text(
         re.sub(r'"certified": (\d+)', '"certified": 199', text, count=1)
@@ -152,6 +152,25 @@ def test_a_tampered_report_ends_with_code_1(here):
     code, out, _ = run(*[word.replace("rows", "train") for word in check])
     assert code == 1
     assert "Not the data that the report was made of" in out
+
+
+def test_a_model_that_predicts_numbers_is_audited_and_checked(here):
+    table = pd.read_csv("train.csv")
+    model = xgb.XGBRegressor(n_estimators=10, max_depth=3)
+    model.fit(table[["debt", "age", "y"]], table.income).save_model("income.json")
+    table[["debt", "age", "y", "income"]].to_csv("incomes.csv", index=False)
+    rows = "incomes.csv --label income --eps 50".split()
+    code, out, err = run("audit", "income.json", *rows, "--out", "a.json", "--out", "a.html")
+    assert code == 0, err
+    assert "mean absolute error under attack" in out
+    code, out, _ = run(
+        *"check a.json --model income.json --data incomes.csv --label income".split()
+    )
+    assert (code, out.count("holds"), out.count("FAILS")) == (0, 5, 0)
+    for option in (["--fail-under", "0.5"], ["--harden"]):
+        code, _, err = run("audit", "income.json", *rows, *option)
+        assert code == 2
+        assert f"{option[0]} is for classifiers, and this model predicts numbers." in err
 
 
 def test_rows_come_in_many_kinds_of_files(here):

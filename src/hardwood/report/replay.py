@@ -118,7 +118,7 @@ class Replay:
             answers = Answers(part["answers"])
             off = _differing(part, answers.sums()) if answers.fit else ["answers"]
             good = "The twin's certificate, curve and distances add up; its model was not given."
-            return [_check("twin", not off, good, f"Of the twin, {_do_not_follow(off)}")]
+            return [_check("twin", not off, good, f"Twin: {_do_not_follow(off)}")]
         other = Replay({**self.content, **part}, twin, self.X, self.y, self.n_rows, self.rng)
         checks = [other._fingerprints()]
         if checks[0]["passed"]:
@@ -399,7 +399,7 @@ def _differing(content: dict[str, Any], truth: dict[str, Any]) -> list[str]:
 
 def _do_not_follow(names: list[str]) -> str:
     told = words.listed(names) if names else "none"
-    return f"these do not follow from the model and the answers of the rows: {told}."
+    return f"These do not follow from the model and the answers of the rows: {told}."
 
 
 def _same(value: float, claimed: float | None) -> bool:
