@@ -34,7 +34,7 @@ from hardwood.ensemble.loss import (
     Loss,
     Softmax,
 )
-from hardwood.estimators._base import RobustEstimator, TargetData, count_of
+from hardwood.estimators._base import RobustEstimator, TargetData
 from hardwood.estimators._boosting import BoostingEstimator
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.hist import HistTable
@@ -325,15 +325,11 @@ def _forest(
     data: Any = SimpleNamespace(
         X=np.broadcast_to(0.0, (plan.n_all, plan.n_features)),
         classes=plan.classes,
+        columns=plan.columns,
         weight=raw_weight if plan.weighted else None,
     )
     draw = replace(estimator._draw(plan.n_all), part=part)
-    monotonic = estimator._monotonic(estimator.monotonic_cst, plan.columns)
-    if monotonic.any() and len(plan.classes) > 2:
-        raise ValueError(
-            f"monotonic_cst needs two classes, y has {len(plan.classes)}; drop it, or train one "
-            f"model per class."
-        )
+    monotonic = estimator._checked_monotonic(data)
     if estimator.criterion == "newton":
         loss: Loss = BinaryLogistic() if len(plan.classes) == 2 else Softmax(len(plan.classes))
         about = {
@@ -355,18 +351,13 @@ def _forest(
             plan.seeds,
         )
     estimator._check_inner(data)
-    rules = replace(
-        estimator._rules(data),
-        min_samples_leaf=count_of(estimator.min_samples_leaf, draw.n_drawn),
-        min_samples_split=max(2, count_of(estimator.min_samples_split, draw.n_drawn)),
-    )
     return train_share_forest(
         table,
         y.astype(np.int32),
         plan.classes,
         raw_weight,
         monotonic,
-        rules,
+        estimator._rules(data, draw.n_drawn),
         draw,
         plan.seeds,
         {"n_features": plan.n_features, **plan.columns.about},

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hardwood import _core, _sums
 from hardwood._check import FloatArray, IntArray
-from hardwood.ensemble.loss import Derivatives, Float32Array, KnownLoss, Loss, RefittedLoss
+from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
 from hardwood.ensemble.tree import NODE_ARRAYS, together
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
@@ -35,12 +35,8 @@ class Table(Protocol):
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
-        leaf: IntArray | None = None,
     ) -> tuple[list[GrownTree], IntArray]:
-        """Grow one tree per output; also give the leaf of every row in each.
-
-        The array `leaf` of an earlier call may be overwritten and returned.
-        """
+        """Grow one tree per output; also give the leaf of every row in each."""
 
 
 @dataclass(frozen=True)
@@ -174,19 +170,14 @@ class Booster:
     model: Model
     margin: Float32Array
     part: Part
-    # From the round before, to be overwritten: memory from the system comes zeroed, page by page.
-    _derivatives: Derivatives | None = None
-    _leaf: IntArray | None = None
 
     def step(self) -> None:
         """Add one round."""
         n_threads = self.rules.n_threads
-        gradient, hessian = self._derivatives = self.loss.derivatives_again(
-            self.y, self.margin, self._derivatives, n_threads
-        )
+        gradient, hessian = self.loss.derivatives(self.y, self.margin, n_threads)
         n_rounds = self.model.n_rounds
         rows, features = self.sampling.draw(n_rounds, self.part, self.model.n_features)
-        trees, self._leaf = self.table.grow(
+        trees, leaf = self.table.grow(
             gradient,
             hessian,
             weight=self.weight,
@@ -194,14 +185,11 @@ class Booster:
             features=features,
             monotonic=self.monotonic,
             rules=replace(self.rules, seed=n_rounds),  # of the rounding, which no user need draw
-            leaf=self._leaf,
         )
-        values = [self._values(tree, self._leaf[:, k], rows) for k, tree in enumerate(trees)]
+        values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
         self.model.add(trees, values)
         first = np.cumsum([0, *(len(value) for value in values[:-1])])
-        _core.add_leaf_values(
-            self._leaf, np.concatenate(values), first, self.margin, n_threads=n_threads
-        )
+        _core.add_leaf_values(leaf, np.concatenate(values), first, self.margin, n_threads=n_threads)
 
     def _values(
         self, tree: GrownTree, leaf: IntArray, rows: npt.NDArray[np.uint8] | None
@@ -241,7 +229,7 @@ def has_split(
     rules: NewtonRules,
 ) -> bool:
     """Whether a first round would split anything."""
-    gradient, hessian = loss.derivatives(y, np.tile(base.astype(np.float32), (len(y), 1)))
+    gradient, hessian = loss.derivatives_at(base, y)
     trees, _ = table.grow(
         gradient, hessian, weight=weight, monotonic=monotonic, rules=replace(rules, max_depth=1)
     )

@@ -243,11 +243,9 @@ class CertifiedBooster:
             n_steps=_N_JOINT_STEPS,
             n_threads=self.rules.n_threads,
         )
-        state = trees.__getstate__()
         # Of inner nodes the values stay what they were; nobody reads them.
         leaf = trees.feature == LEAF
-        state["value"] = np.where(leaf[:, None], value[:, None], trees.value)
-        return Trees(**state)
+        return trees.replace(value=np.where(leaf[:, None], value[:, None], trees.value))
 
 
 @dataclass

@@ -98,8 +98,7 @@ def train_newton_forest(
 
     As XGBoost grows a forest: one round of parallel trees, each shrunk by their number.
     """
-    margin = np.tile(model.base.astype(np.float32), (len(y), 1))
-    gradient, hessian = loss.derivatives(y, margin)
+    gradient, hessian = loss.derivatives_at(model.base, y)
     shrinkage = np.float32(1) / np.float32(len(seeds))
 
     def grow(seed: int, stop: _core.Stop) -> list[GrownTree]:

@@ -54,8 +54,12 @@ class Loss(ABC):
         return np.broadcast_to(given, self.n_outputs).astype(np.float64)
 
     @abstractmethod
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
         """First and second derivative by the margin, of its shape; the second one is positive."""
+
+    def derivatives_at(self, base: FloatArray, y: Float32Array) -> Derivatives:
+        """The derivatives before any tree."""
+        return self.derivatives(y, np.tile(base.astype(np.float32), (len(y), 1)))
 
     def unit(
         self,
@@ -66,12 +70,6 @@ class Loss(ABC):
     ) -> float:
         """What the gain of one row amounts to, in the unit of the loss: 1 where y has no unit."""
         return 1.0
-
-    def derivatives_again(
-        self, y: Float32Array, margin: Float32Array, before: Derivatives | None, n_threads: int
-    ) -> Derivatives:
-        """The derivatives of a next round; those of the round before may be overwritten."""
-        return self.derivatives(y, margin)
 
 
 class KnownLoss(Loss):
@@ -113,15 +111,10 @@ class _CoreLoss(KnownLoss):
 
     _write: Callable[..., None]
 
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
-        return self.derivatives_again(y, margin, None, n_threads=1)
-
-    def derivatives_again(
-        self, y: Float32Array, margin: Float32Array, before: Derivatives | None, n_threads: int
-    ) -> Derivatives:
-        out = before or (np.empty_like(margin), np.empty_like(margin))
-        self._write(y, margin, *out, n_threads=n_threads)
-        return out
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
+        gradient, hessian = np.empty_like(margin), np.empty_like(margin)
+        self._write(y, margin, gradient, hessian, n_threads=n_threads)
+        return gradient, hessian
 
 
 class BinaryLogistic(_CoreLoss):
@@ -187,7 +180,7 @@ class SquaredError(KnownLoss):
     ) -> FloatArray:
         return self.base_of(_sums.mean(y, weight, others))
 
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
         return margin - y[:, None], np.ones_like(margin)
 
     def unit(
@@ -214,7 +207,7 @@ class Huber(KnownLoss):
     ) -> FloatArray:
         return self.base_of(_weighted_quantile(y, weight, 0.5, others))
 
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
         error: Float32Array = margin - y[:, None]
         square = self.slope * self.slope
         root = np.sqrt(np.float32(1) + error * error / square)
@@ -268,7 +261,7 @@ class Poisson(KnownLoss):
             )
         return np.log(mean).astype(np.float64)
 
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
         gradient = np.exp(margin)
         gradient -= y[:, None]
         return gradient, np.exp(margin + np.float32(0.7))
@@ -289,7 +282,7 @@ class Quantile(RefittedLoss):
     ) -> FloatArray:
         return self.base_of(_weighted_quantile(y, weight, self.quantile, others))
 
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
         above = margin >= y[:, None]
         gradient = np.where(above, np.float32(1 - self.quantile), np.float32(-self.quantile))
         return gradient, np.ones_like(margin)
@@ -316,7 +309,7 @@ class Custom(Loss):
     ) -> FloatArray:
         return np.zeros(self.n_outputs)
 
-    def derivatives(self, y: Float32Array, margin: Float32Array) -> Derivatives:
+    def derivatives(self, y: Float32Array, margin: Float32Array, n_threads: int = 1) -> Derivatives:
         shown = margin[:, 0] if self.n_outputs == 1 else margin
         given = self.function(y, shown.copy())
         if not isinstance(given, tuple) or len(given) != 2:
@@ -359,7 +352,7 @@ def _gain_of_a_row(
     others: _sums.Others | None,
 ) -> float:
     """The mean of g^2 over that of h where nothing is learned yet: for squares the variance."""
-    gradient, hessian = loss.derivatives(y, np.tile(base.astype(np.float32), (len(y), 1)))
+    gradient, hessian = loss.derivatives_at(base, y)
     return max(
         _sums.mean(gradient[:, k].astype(np.float64) ** 2, weight, others)
         / _sums.mean(hessian[:, k], weight, others)

@@ -69,7 +69,6 @@ class Ranks:
 
     def with_sets(self, trees: Trees) -> Trees:
         """The same trees for categories; missing values, and whatever is unknown, go left there."""
-        state = trees.__getstate__()
         left, right = trees.left.copy(), trees.right.copy()
         missing_left, sets = trees.missing_left.copy(), []
         size = np.zeros(trees.n_nodes, dtype=np.int64)
@@ -87,11 +86,14 @@ class Ranks:
             size[node] = len(sets[-1])
         if not sets:
             return trees
-        threshold = np.where(size > 0, np.float32(0), trees.threshold)
-        state.update(left=left, right=right, missing_left=missing_left, threshold=threshold)
-        state["category_start"] = np.concatenate([[0], np.cumsum(size)])
-        state["category"] = np.concatenate(sets)
-        return Trees(**state)
+        return trees.replace(
+            threshold=np.where(size > 0, np.float32(0), trees.threshold),
+            left=left,
+            right=right,
+            missing_left=missing_left,
+            category_start=np.concatenate([[0], np.cumsum(size)]),
+            category=np.concatenate(sets),
+        )
 
 
 def _along_one_axis(key: FloatArray) -> FloatArray:

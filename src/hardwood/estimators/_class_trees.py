@@ -131,8 +131,8 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
         refuse_kinds(reach)
         return SortedTable(X, reach)
 
-    def _rules(self, data: ClassData) -> ClassTreeRules:
-        n_rows, n_features = data.X.shape
+    def _rules(self, data: ClassData, n_rows: int) -> ClassTreeRules:
+        """What trees that see `n_rows` rows must respect."""
         return ClassTreeRules(
             impurity=self.criterion,  # type: ignore[arg-type]
             inner=self.inner,  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
             min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
             max_depth=-1 if self.max_depth is None else int(self.max_depth),
             max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
-            max_features=features_tried(self.max_features, n_features),
+            max_features=features_tried(self.max_features, data.X.shape[1]),
             seed=self._seed(),
             n_threads=thread_count(self.n_jobs),
         )

@@ -271,11 +271,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
     ) -> Trees:
         self._check_inner(data)
         n_classes = len(data.classes)
-        rules = replace(
-            self._rules(data),
-            min_samples_leaf=count_of(self.min_samples_leaf, draw.n_drawn),
-            min_samples_split=max(2, count_of(self.min_samples_split, draw.n_drawn)),
-        )
+        rules = self._rules(data, draw.n_drawn)
         trees = train_share_forest(
             self._class_table(data, reach),
             data.label,

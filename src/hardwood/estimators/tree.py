@@ -184,7 +184,7 @@ class RobustDecisionTreeClassifier(ClassTreeEstimator):
             self._check_inner(data)
             reach = self._reach(data.columns)
             monotonic = self._checked_monotonic(data)
-            rules = self._rules(data)
+            rules = self._rules(data, len(data.label))
             trees, n_samples = self._train(data, reach, monotonic, rules)
             if trees.n_nodes == 1:
                 self._warn_if_the_threat_is_why(data, reach, monotonic, rules)

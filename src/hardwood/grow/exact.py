@@ -27,16 +27,15 @@ class ExactTable:
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
-        leaf: IntArray | None = None,
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for each column of the derivatives.
 
         Those of a row are multiplied by its ``weight``. ``rows`` marks the rows to learn from,
         ``features`` lists the features to split on, in order, ``monotonic`` has one sign per
         feature of the table. Also gives the leaf of every row, marked or not, in each tree. Values
-        of leaves are not yet shrunk. The memory offered as ``leaf`` is not needed.
+        of leaves are not yet shrunk.
         """
-        trees, found = self._core.grow(
+        trees, leaf = self._core.grow(
             gradient,
             hessian,
             np.empty(0, dtype=np.float32) if weight is None else weight,
@@ -45,4 +44,4 @@ class ExactTable:
             np.empty(0, dtype=np.int8) if monotonic is None else monotonic,
             rules.core(),
         )
-        return [GrownTree(*arrays) for arrays in trees], np.asarray(found)
+        return [GrownTree(*arrays) for arrays in trees], np.asarray(leaf)

@@ -151,7 +151,6 @@ class HistTable:
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
-        leaf: IntArray | None = None,
         stop: _core.Stop | None = None,
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for every column of the gradients.
@@ -170,8 +169,6 @@ class HistTable:
             1 or -1 where values must not fall or not rise along a feature, else 0.
         rules : NewtonRules
             What the trees must respect.
-        leaf : array of shape (n_samples, n_trees), int32, optional
-            Memory for the leaves, to be overwritten; by default new.
         stop : Stop, optional
             Lets another thread end the call, which then raises RuntimeError.
 
@@ -182,8 +179,7 @@ class HistTable:
         leaf : array of shape (n_samples, n_trees), int32
             The leaf of every row, also of those that did not train: its position in its tree.
         """
-        if leaf is None:
-            leaf = np.empty(gradient.shape, np.int32)
+        leaf = np.empty(gradient.shape, np.int32)
         arrays = self._core.grow(
             gradient,
             hessian,

@@ -341,6 +341,29 @@ class Trees:
     def __setstate__(self, state: dict[str, Any]) -> None:
         Trees.__init__(self, **state)
 
+    def replace(self, **changes: Any) -> "Trees":
+        """Make the same model with changes.
+
+        Parameters
+        ----------
+        **changes : array-like, number, str or None
+            Parameters of `Trees` by their names.
+
+        Returns
+        -------
+        Trees
+            A new model, checked as any other.
+
+        Examples
+        --------
+        >>> import hardwood as hw
+        >>> stump = hw.Trees([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1],
+        ...                  [False] * 3, [0, -1, 1], tree_start=[0, 3], base=[0], n_features=1)
+        >>> stump.replace(value=-stump.value).margin([[0.7]])
+        array([[-1.]])
+        """
+        return Trees(**{**self.__getstate__(), **changes})
+
     def first(self, n_trees: int) -> "Trees":
         """Cut the model after some trees.
 
@@ -357,17 +380,11 @@ class Trees:
         """
         if not 1 <= n_trees <= self.n_trees:
             raise ValueError(f"n_trees must be 1 to {self.n_trees}, got n_trees={n_trees}.")
-        n_nodes = int(self.tree_start[n_trees])
-        cut = self.__getstate__()
-        for name in ("feature", "threshold", "left", "right", "missing_left", "value"):
-            cut[name] = cut[name][:n_nodes]
-        for name in ("gain", "cover"):
-            cut[name] = None if cut[name] is None else cut[name][:n_nodes]
-        cut["category_start"] = self.category_start[: n_nodes + 1]
-        cut["category"] = self.category[: self.category_start[n_nodes]]
-        cut["tree_start"] = self.tree_start[: n_trees + 1]
-        cut["tree_output"] = self.tree_output[:n_trees]
-        return Trees(**cut)
+        return self.replace(
+            **take_nodes(self, np.arange(self.tree_start[n_trees])),
+            tree_start=self.tree_start[: n_trees + 1],
+            tree_output=self.tree_output[:n_trees],
+        )
 
     def rows(self, X: Any) -> FloatArray:
         """Check rows and bring them to the numbers that the trees compare.
@@ -686,6 +703,19 @@ class Trees:
         from hardwood.model import export
 
         return export.to_shap(self)
+
+
+def take_nodes(trees: Trees, node: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """The arrays of some nodes, in this order; children are counted as before."""
+    arrays = {name: getattr(trees, name) for name in (*_OF_NODES, "gain", "cover")}
+    taken = {name: None if array is None else array[node] for name, array in arrays.items()}
+    taken["category_start"], taken["category"] = take_sets(
+        trees.category_start, trees.category, node
+    )
+    return taken
+
+
+_OF_NODES = ("feature", "threshold", "left", "right", "missing_left", "value")
 
 
 def take_sets(

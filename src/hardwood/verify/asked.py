@@ -146,15 +146,11 @@ def fold_trees(trees: Trees, groups: tuple[Group, ...]) -> Trees:
         names[group.columns[0]] = [
             column if called is None else called[column] for column in group.columns
         ]
-    state = trees.__getstate__()
-    return Trees(
-        **{
-            **state,
-            "feature": feature,
-            "category_start": np.concatenate([[0], np.cumsum([len(one) for one in sets])]),
-            "category": np.concatenate([*sets, np.empty(0, dtype=np.int32)]),
-            "category_names": names,
-        }
+    return trees.replace(
+        feature=feature,
+        category_start=np.concatenate([[0], np.cumsum([len(one) for one in sets])]),
+        category=np.concatenate([*sets, np.empty(0, dtype=np.int32)]),
+        category_names=names,
     )
 
 

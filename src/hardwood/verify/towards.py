@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood._check import FloatArray
-from hardwood.model.trees import Trees, take_sets
+from hardwood.model.trees import Trees, take_nodes
 from hardwood.threat.reach import Reach
 from hardwood.verify.asked import Ask
 from hardwood.verify.effort import Found
@@ -87,20 +87,16 @@ def _merge(found: Found, rows: npt.NDArray[np.intp], part: Found) -> None:
 def two_outputs(trees: Trees, first: int, second: int) -> Trees:
     """The model of two of the outputs: the same leaves, added in the same order."""
     both = [first, second]
-    state = trees.__getstate__()
-    state["base"] = trees.base[both]
-    state["classes"] = None if trees.classes is None else trees.classes[both]
+    classes = None if trees.classes is None else trees.classes[both]
     if trees.value.shape[1] > 1:  # every leaf has a value for each output
-        return Trees(**{**state, "value": trees.value[:, both]})
+        return trees.replace(base=trees.base[both], classes=classes, value=trees.value[:, both])
     kept = np.flatnonzero(np.isin(trees.tree_output, both))
     size = np.diff(trees.tree_start)[kept]
     nodes = np.flatnonzero(np.repeat(np.isin(trees.tree_output, both), np.diff(trees.tree_start)))
-    for name in ("feature", "threshold", "left", "right", "missing_left", "value"):
-        state[name] = state[name][nodes]
-    for name in ("gain", "cover"):
-        state[name] = None if state[name] is None else state[name][nodes]
-    sets = take_sets(trees.category_start, trees.category, nodes)
-    state["category_start"], state["category"] = sets
-    state["tree_start"] = np.concatenate([[0], np.cumsum(size)])
-    state["tree_output"] = np.searchsorted(both, trees.tree_output[kept])
-    return Trees(**state)
+    return trees.replace(
+        **take_nodes(trees, nodes),
+        base=trees.base[both],
+        classes=classes,
+        tree_start=np.concatenate([[0], np.cumsum(size)]),
+        tree_output=np.searchsorted(both, trees.tree_output[kept]),
+    )

@@ -158,9 +158,10 @@ def _calibrated(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
         return np.asarray(probe.predict_proba(np.zeros((len(margin), 1))), dtype=np.float64)
 
     # Its probabilities are no link of ours; the margin stays as it is, and the cut moves.
-    state = {**one.__getstate__(), "link": "identity"}
     asked = replace(_asked(source, its), predict=None, probability=lambda m: calibrated(m)[:, 1])
-    return _with_cut(Trees(**state), asked, lambda m: np.argmax(calibrated(m), axis=1) == 0)
+    return _with_cut(
+        one.replace(link="identity"), asked, lambda m: np.argmax(calibrated(m), axis=1) == 0
+    )
 
 
 def _asked(source: Any, witness: Witness) -> Witness:
@@ -198,11 +199,15 @@ def _one_output(
             f"This model has an output for each of two classes (link={trees.link!r}), whose "
             f"rounded difference decides; train it with one output for a threshold."
         )
-    state = trees.__getstate__()
-    value = trees.value[:, last : last + 1].astype(np.float64)
-    state.update(value=value, base=trees.base[last : last + 1], link="identity", compare=None)
     # Shares are added up class by class and divided by the number of trees.
-    one = Trees(**{**state, "cut": None, "tree_output": None})
+    one = trees.replace(
+        value=trees.value[:, last : last + 1].astype(np.float64),
+        tree_output=None,
+        base=trees.base[last : last + 1],
+        link="identity",
+        cut=None,
+        compare=None,
+    )
     asked = replace(
         witness,
         margin=lambda X: witness.margin(X)[:, last : last + 1],
@@ -252,13 +257,13 @@ def _with_cut(trees: Trees, witness: Witness, is_first: Callable[[FloatArray], A
             cut = cut_of(lambda m: is_first(-m), dtype)
         else:
             cut = cut_of(is_first, dtype)
-    return Trees(**{**trees.__getstate__(), "cut": cut}), witness
+    return trees.replace(cut=cut), witness
 
 
 def _negated(trees: Trees, witness: Witness) -> Loaded:
-    state = {**trees.__getstate__(), "value": -trees.value, "base": -trees.base}
     told = witness.probability
-    return Trees(**{**state, "link": "identity"}), replace(
+    negated = trees.replace(value=-trees.value, base=-trees.base, link="identity")
+    return negated, replace(
         witness,
         margin=lambda X: -witness.margin(X),
         ours=lambda margin: -witness.ours(-margin),

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from hardwood.model.trees import LEAF, Trees, take_sets
+from hardwood.model.trees import LEAF, Trees, take_nodes
 
 
 def beside_siblings(trees: Trees) -> npt.NDArray[np.int64] | None:
@@ -34,14 +34,9 @@ def renumbered(trees: Trees, place: npt.NDArray[np.int64]) -> Trees:
     start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
     order = np.argsort(start + place)
     split = trees.feature != LEAF
-    state = trees.__getstate__()
+    nodes = take_nodes(trees, order)
     for name in ("left", "right"):
         moved = np.full(trees.n_nodes, LEAF, dtype=np.int64)
-        moved[split] = place[start[split] + state[name][split]]
-        state[name] = moved
-    for name in ("feature", "threshold", "left", "right", "missing_left", "value", "gain", "cover"):
-        state[name] = None if state[name] is None else state[name][order]
-    state["category_start"], state["category"] = take_sets(
-        trees.category_start, trees.category, order
-    )
-    return Trees(**state)
+        moved[split] = place[start[split] + getattr(trees, name)[split]]
+        nodes[name] = moved[order]
+    return trees.replace(**nodes)

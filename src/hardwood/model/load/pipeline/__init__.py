@@ -149,18 +149,18 @@ def _pulled(
     raw = Raw(tracer.raw_names, tracer.names, columns, ask, tracer.base(), about)
     _check_unknown(trees, raw)
     _check_arrays(table)
-    state, same_nodes = pull_back(trees, raw)
+    changes, same_nodes = pull_back(trees, raw)
     read = set(range(len(tracer.raw_names))) - about.unread
     some_need_values = about.needs_value and about.needs_value < read
     special = tracer.names or about.unread or about.refused or some_need_values
-    state.update(
+    pulled = trees.replace(
+        **changes,
         n_features=len(tracer.raw_names),
         feature_names=table.names,
         category_names=tracer.names,
         columns=about if special else None,
         takes_missing=not read <= about.needs_value,
     )
-    pulled = Trees(**state)
 
     def accepts(X: FloatArray) -> BoolArray:
         good = np.ones(len(X), dtype=bool)

@@ -43,7 +43,7 @@ class Raw:
 
 
 def pull_back(trees: Trees, raw: Raw) -> tuple[dict[str, Any], bool]:
-    """The state of the trees over raw columns, and whether nodes keep their numbers."""
+    """What changes in the trees over raw columns, and whether nodes keep their numbers."""
     known = _known_rows(raw, trees)
     left_at = np.array(
         [trees._core.sides(np.ascontiguousarray(row)) for row in raw.ask(known.rows)], dtype=bool
@@ -66,7 +66,7 @@ def pull_back(trees: Trees, raw: Raw) -> tuple[dict[str, Any], bool]:
             splits.set_number(at, column.raw, sides[of], blank)
     place = np.zeros(trees.n_nodes, dtype=np.int64)
     place[split] = same.ravel()
-    return _Nodes(trees, splits, place).state(), not splits.ranges
+    return _Nodes(trees, splits, place).changes(), not splits.ranges
 
 
 @dataclass
@@ -206,23 +206,23 @@ class _Nodes:
         self.right = np.where(swapped, trees.left, trees.right).astype(np.int64)
         self.sets, self.ranges = splits.sets, splits.ranges
 
-    def state(self) -> dict[str, Any]:
-        """What `Trees` take."""
-        state = self.trees.__getstate__()
-        for name in ("feature", "threshold", "left", "right", "missing_left"):
-            state[name] = getattr(self, name)
+    def changes(self) -> dict[str, Any]:
+        """What `Trees.replace` takes."""
+        names = ("feature", "threshold", "left", "right", "missing_left")
+        changes: dict[str, Any] = {name: getattr(self, name) for name in names}
         origin = np.arange(len(self.feature))
         if self.ranges:
-            origin = self._grow(state)
+            origin = self._grow(changes)
         for name in ("value", "gain", "cover"):
-            state[name] = None if state[name] is None else state[name][origin]
+            known = getattr(self.trees, name)
+            changes[name] = None if known is None else known[origin]
         start = np.cumsum([0, *map(len, self.sets), 0])  # the last set is empty: that of leaves
         codes = np.array([code for one in self.sets for code in one], dtype=np.int32)
         kind = np.where(self.feature[origin] == LEAF, len(self.sets), self.place[origin])
-        state["category_start"], state["category"] = take_sets(start, codes, kind)
-        return state
+        changes["category_start"], changes["category"] = take_sets(start, codes, kind)
+        return changes
 
-    def _grow(self, state: dict[str, Any]) -> npt.NDArray[np.int64]:
+    def _grow(self, changes: dict[str, Any]) -> npt.NDArray[np.int64]:
         """Write splits with more than two sides as several; what cannot be reached is left out."""
         origin: list[int] = []
         threshold: list[float] = []
@@ -297,7 +297,7 @@ class _Nodes:
             grow(int(self.trees.tree_start[k]), k, {})
             tree_start.append(len(origin))
         old = np.array(origin, dtype=np.int64)
-        state.update(
+        changes.update(
             feature=self.feature[old],
             threshold=np.array(threshold),
             left=np.array(left),
