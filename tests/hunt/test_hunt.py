@@ -5,6 +5,7 @@ import pytest
 
 import hardwood as hw
 import hunt.kinds  # noqa: F401 - enters all kinds
+from hunt import columns
 from hunt.enumerate import Cells, Contradiction, edges_of, first_not_left
 from hunt.hunt import hunt_one
 from hunt.questions import Tally, examine
@@ -75,3 +76,25 @@ def test_cells_that_contradict_themselves_are_told():
 def test_first_not_left_is_where_float32_rounds_over():
     edge = first_not_left(np.float32(0.1), np.float32)
     assert np.float32(edge) >= np.float32(0.1) > np.float32(np.nextafter(edge, 0))
+
+
+@pytest.mark.parametrize("name", columns.KINDS)
+@pytest.mark.parametrize("number", range(3))
+def test_no_answer_in_the_columns_of_users_is_wrong(name, number):
+    tally = Tally()
+    columns.hunt_one(name, seed=0, number=number, tally=tally)
+    assert not tally.wrong, "\n".join(tally.wrong)
+
+
+def test_a_planted_error_in_the_columns_of_users_is_found(monkeypatch):
+    """The truth of a source that says the opposite of what was loaded."""
+
+    def opposite(user, X, threshold):
+        said = np.asarray(user.model.predict(X)).reshape(len(X))
+        return np.asarray(user.classes)[1 - np.searchsorted(user.classes, said)]
+
+    monkeypatch.setattr(columns.User, "label", opposite)
+    tally = Tally()
+    for number in range(3):
+        columns.hunt_one("native our boosting", seed=0, number=number, tally=tally)
+    assert {"certify", "minimal_distance"} <= {what.split()[0].strip(":") for what in tally.wrong}

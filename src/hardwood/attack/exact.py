@@ -38,7 +38,9 @@ def _replace_farther(
     """Where the search was stopped, the quick attack may have something nearer."""
     some = target.rows(row)
     X_adv = descent.attack(some, effort).X_adv
-    nearer = some.lengths(X_adv) < found.upper[row]
+    nearer = np.flatnonzero(some.lengths(X_adv) < found.upper[row])
+    # A row of NaN may be an example, if all values can be left blank, or none.
+    nearer = nearer[some.fooled(X_adv[nearer], nearer)]
     found.X_adv[row[nearer]] = X_adv[nearer]
 
 

@@ -171,9 +171,11 @@ def find_adversarial(
     there = "misclassified" if target is None else "there"
     examples = np.where(wrong[:, None], asked.X, np.nan)
     examples[right] = X_adv
+    given_back = wrong.copy()
+    given_back[right] = np.isfinite(distance)
     rows = Given(X, asked.X, None if asked.problem is None else asked.problem.trees)
     result = AttackResult(
-        X_adv=rows.back(examples),
+        X_adv=rows.back(examples, given_back),
         distance=np.where(wrong, 0.0, np.inf),
         success=np.zeros(len(wrong), dtype=bool),
         status=np.where(wrong, there, "survived"),

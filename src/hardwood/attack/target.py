@@ -86,7 +86,9 @@ class Target:
         attacking = attackers(problem, ball)
         trees, names = problem.trees, problem.trees.feature_names or _check.column_names(X)
         label: Labels = problem.y
+        # Where there is no source to ask, the trees are the model; they know categories as codes.
         own_predict = own_predict and threshold is None and problem.source is None
+        own_predict = own_predict and not trees.category_names
         if own_predict and trees.classes is not None:
             predict, label = _own(model, X, names), trees.classes[problem.y]
         else:

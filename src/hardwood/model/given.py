@@ -104,14 +104,19 @@ class Given:
         held = self.X[self.names[column]]
         return (held.iloc if hasattr(held, "iloc") else held)[row]
 
-    def moved(self, Z: FloatArray) -> BoolArray:
-        """Which values of the rows are others in a matrix; none in rows of NaN alone."""
-        there = np.any(~np.isnan(Z), axis=1)[:, np.newaxis]
+    def moved(self, Z: FloatArray, there: BoolArray | None = None) -> BoolArray:
+        """Which values of the rows are others in a matrix.
+
+        `there` says which rows of it are examples; None: those that are not of NaN alone.
+        """
+        there = np.any(~np.isnan(Z), axis=1) if there is None else there
         differs: BoolArray = (Z != self.table) & ~(np.isnan(Z) & np.isnan(self.table))
-        return np.asarray(differs & there, dtype=np.bool_)
+        return np.asarray(differs & there[:, np.newaxis], dtype=np.bool_)
 
     def changes(self, Z: FloatArray, row: int) -> Changes:
         """What a row of a matrix changes."""
+        # In a frame, rows that are no examples are as they were given.
+        there = np.ones(len(Z), dtype=np.bool_) if self.is_frame else None
         names = self.names
         return Changes(
             Change(
@@ -119,18 +124,18 @@ class Given:
                 self.value(f, float(self.table[row, f]), row),
                 self.value(f, float(Z[row, f])),
             )
-            for f in np.flatnonzero(self.moved(Z)[row]).tolist()
+            for f in np.flatnonzero(self.moved(Z, there)[row]).tolist()
         )
 
-    def back(self, Z: FloatArray) -> Any:
+    def back(self, Z: FloatArray, there: BoolArray | None = None) -> Any:
         """A matrix as the kind of table that was given.
 
         In a data frame columns, dtypes and index stay, but for numbers that a dtype cannot hold;
-        rows of NaN, which are no examples, stay as they were given.
+        rows that are no examples (see `moved`) stay as they were given.
         """
         if not self.is_frame:
             return Z
-        moved, names = self.moved(Z), self.names
+        moved, names = self.moved(Z, there), self.names
         changed = {
             names[f]: (rows, [self.value(f, float(z)) for z in Z[rows, f]])
             for f in np.flatnonzero(moved.any(axis=0)).tolist()

@@ -101,7 +101,7 @@ class Reach:
         return np.asarray(allowed, dtype=bool)
 
     def lengths(self, X: FloatArray, Z: FloatArray, norm: object) -> FloatArray:
-        """How far rows Z are from rows X; infinity for rows of NaN."""
+        """How far rows Z are from rows X; infinity for rows of NaN, unless all can be blank."""
         same = (X == Z) | (np.isnan(X) & np.isnan(Z))
         size: FloatArray = np.where(self.share > 0, np.abs(X)[:, :, None], 1.0)
         scale = np.where(Z < X, self.down_scale * size[:, :, 0], self.up_scale * size[:, :, 1])
@@ -115,7 +115,7 @@ class Reach:
             step[:, first] = np.where(same[:, list(group.columns)].all(axis=1), 0.0, self.unit)
             step[:, others] = 0.0
         length = _norm_of(step, norm)
-        none = np.isnan(Z).all(axis=1) & ~np.isnan(X).all(axis=1)
+        none = np.isnan(Z).all(axis=1) & ~(self.blank | np.isnan(X)).all(axis=1)
         return np.asarray(np.where(none, np.inf, length), dtype=np.float64)
 
     def n_changes(self, X: FloatArray, Z: FloatArray) -> FloatArray:

@@ -309,6 +309,7 @@ class Threat:
         for feature in fixed:
             listed[feature] = 0.0
         groups = self._groups(listed, fixed, positions)
+        counts = any(step is ANY or isinstance(step, Mapping) for step in listed)
         changes = self._changes(listed, categories, names)
         steps = np.array([pair(step) for step in listed], dtype=np.float64).reshape(-1, 2)
         share = np.zeros((n_features, 2))
@@ -320,7 +321,7 @@ class Threat:
             steps[fixed] = 0.0
         for feature in named_codes:  # numbers say nothing about categories
             steps[feature] = share[feature] = 0.0
-        return self._spelled(steps, share, low, high, whole, blank, changes, groups)
+        return self._spelled(steps, share, low, high, whole, blank, changes, groups, counts)
 
     def _spelled(
         self,
@@ -332,9 +333,11 @@ class Threat:
         blank: npt.NDArray[np.bool_],
         changes: Changes,
         groups: tuple[Group, ...],
+        counts: bool,
     ) -> Reach:
+        """Put it together; `counts`: categories change, if only of columns that nobody reads."""
         sizes = steps[(steps > 0) & np.isfinite(steps)]
-        others = share.any() or blank.any() or bool(changes) or any(g.moves for g in groups)
+        others = share.any() or blank.any() or counts or any(g.moves for g in groups)
         if self.norm == 0 and is_number(self.eps):
             radius = float(self.eps)
         elif self.norm == 0:

@@ -98,7 +98,7 @@ def certify(
     return Certificate(
         status=status,
         reason=np.where(wrong, "misclassified", found.reason),
-        X_adv=given.back(found.X_adv),
+        X_adv=given.back(found.X_adv, status == "broken"),
         threat=threat,
         y=problem.y,
         y_adv=problem.labels_of(found.X_adv, status == "broken"),

@@ -170,7 +170,7 @@ def minimal_distance(
         upper=found.upper,
         status=status,
         reason=np.where(wrong, "the model gets this row wrong without an attack", found.reason),
-        X_adv=given.back(found.X_adv),
+        X_adv=given.back(found.X_adv, np.isfinite(found.upper)),
         norm=norm,
         given=given,
     )
@@ -220,7 +220,7 @@ def _distance_to_change(
         upper=found.upper,
         status=status,
         reason=np.where(off, "the output is off by more than change already", found.reason),
-        X_adv=given.back(found.X_adv),
+        X_adv=given.back(found.X_adv, np.isfinite(found.upper)),
         norm=norm,
         given=given,
     )

@@ -159,8 +159,8 @@ def output_range(
         upper=outputs.seen(most.proven),
         status=status,
         reason=np.where(least.reason == "", most.reason, least.reason),
-        X_lowest=given.back(least.X_adv),
-        X_highest=given.back(most.X_adv),
+        X_lowest=given.back(least.X_adv, np.ones(len(status), dtype=bool)),
+        X_highest=given.back(most.X_adv, np.ones(len(status), dtype=bool)),
         threat=threat,
         given=given,
     )

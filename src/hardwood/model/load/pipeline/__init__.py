@@ -24,6 +24,7 @@ from hardwood.model.load.pipeline.steps import (
     Piece,
     Stage,
     Tracer,
+    held_by,
     spans,
 )
 from hardwood.model.trees import LEAF, Trees
@@ -242,7 +243,7 @@ def _about(tracer: Tracer, stage: Stage, ask: Ask, witness: Witness) -> Columns:
             if sense == CONSTANT and column.raw not in tracer.names
         }
     )
-    bad = ~taken([raw for raw, _, _ in flat], [start for _, start, _ in flat])
+    bad = ~taken([raw for raw, _, _ in flat], [held_by(start, end) for _, start, end in flat])
     refused = [piece for piece, no in zip(flat, bad, strict=True) if no]
     return Columns(
         takes_unknown=frozenset(np.array(named, dtype=int)[unknown].tolist()),

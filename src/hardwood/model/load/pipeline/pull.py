@@ -18,7 +18,15 @@ from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.load.pipeline.bisect import first_where
-from hardwood.model.load.pipeline.steps import CONSTANT, FALLING, REFUSED, RISING, Column, spans
+from hardwood.model.load.pipeline.steps import (
+    CONSTANT,
+    FALLING,
+    REFUSED,
+    RISING,
+    Column,
+    held_by,
+    spans,
+)
 from hardwood.model.trees import LEAF, Trees, take_sets
 
 BoolArray = npt.NDArray[np.bool_]
@@ -76,7 +84,7 @@ class _Known:
     rows: FloatArray
     blank: int  # the row of blanks
     categories: dict[int, list[int]] = field(default_factory=dict)
-    starts: dict[tuple[int, float], int] = field(default_factory=dict)
+    numbers: dict[tuple[int, float], int] = field(default_factory=dict)
 
 
 def _known_rows(raw: Raw, trees: Trees) -> _Known:
@@ -87,9 +95,9 @@ def _known_rows(raw: Raw, trees: Trees) -> _Known:
     for j in used:
         column = raw.columns[j]
         if column.raw not in raw.categories:
-            flat = [start for start, _, sense in spans(column.pieces) if sense == CONSTANT]
+            flat = [held_by(a, b) for a, b, sense in spans(column.pieces) if sense == CONSTANT]
             mine = values.setdefault(column.raw, [])
-            mine += [start for start in flat if start not in mine]
+            mine += [value for value in flat if value not in mine]
     n = max((len(some) for some in values.values()), default=0)
     rows = np.tile(raw.base, (n + 1, 1))
     known = _Known(rows, n)
@@ -98,7 +106,7 @@ def _known_rows(raw: Raw, trees: Trees) -> _Known:
         if r in raw.categories:
             known.categories[r] = list(range(len(some)))
         else:
-            known.starts.update({(r, start): at for at, start in enumerate(some)})
+            known.numbers.update({(r, value): at for at, value in enumerate(some)})
     may_be_blank = [r for r in range(rows.shape[1]) if r not in raw.about.needs_value]
     rows[n, may_be_blank] = np.nan
     return known
@@ -130,7 +138,9 @@ def _sides_of_numbers(
             if sense == REFUSED:
                 told.append((start, told[-1][1] if told else True))
             elif sense == CONSTANT:
-                told.append((start, bool(left_at[known.starts[column.raw, start], node])))
+                told.append(
+                    (start, bool(left_at[known.numbers[column.raw, held_by(start, end)], node]))
+                )
             elif categorical[node]:
                 raise UnsupportedModelError(
                     f"Column {raw.names[column.raw]!r} reaches the model as a number and is split "

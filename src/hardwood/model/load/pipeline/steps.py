@@ -400,6 +400,11 @@ def spans(pieces: Sequence[Piece]) -> list[tuple[float, float, int]]:
     return [(piece.start, end, piece.sense) for piece, end in zip(pieces, ends, strict=True)]
 
 
+def held_by(start: float, end: float) -> float:
+    """A value between two ends, the nearest to 1: at the far ends other steps may overflow."""
+    return float(np.clip(1.0, start, np.nextafter(end, -math.inf)))
+
+
 def _is_fitted(step: Any) -> bool:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
