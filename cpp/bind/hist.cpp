@@ -28,21 +28,20 @@ void dense_table(grow::HistTable* place, const Array2<X>& x, const Array2<double
 }
 
 template <class X, class Index>
-void sparse_table(grow::HistTable* place, const Array1<Index>& line_start,
-                  const Array1<Index>& across, const Array1<X>& x, std::size_t n_across,
-                  bool lines_are_rows, const Array2<double>& reach, const Array1<double>& weight,
-                  const Array1<std::int32_t>& n_categories, const Array2<std::int32_t>& changes,
-                  const Array1<std::uint8_t>& blank, std::int32_t only, std::size_t max_bins,
-                  int n_threads) {
+void sparse_table(grow::HistTable* place, const Array1<Index>& indptr, const Array1<Index>& indices,
+                  const Array1<X>& x, std::size_t n_minor, bool is_csr, const Array2<double>& reach,
+                  const Array1<double>& weight, const Array1<std::int32_t>& n_categories,
+                  const Array2<std::int32_t>& changes, const Array1<std::uint8_t>& blank,
+                  std::int32_t only, std::size_t max_bins, int n_threads) {
   const InterruptibleRelease release;
   const auto make = [&](const auto& table) {
     new (place) grow::HistTable(table, reaches(reach), max_bins, n_threads, span(weight),
                                 kinds(n_categories, changes, blank, only));
   };
-  if (lines_are_rows) {
-    make(bins::SparseTable<X, Index, true>{span(line_start), span(across), span(x), n_across});
+  if (is_csr) {
+    make(bins::SparseTable<X, Index, true>{span(indptr), span(indices), span(x), n_minor});
   } else {
-    make(bins::SparseTable<X, Index, false>{span(line_start), span(across), span(x), n_across});
+    make(bins::SparseTable<X, Index, false>{span(indptr), span(indices), span(x), n_minor});
   }
 }
 
@@ -164,12 +163,12 @@ void bind_hist(nb::module_& module) {
               nb::arg("max_bins"), nb::arg("n_threads"));
   };
   const auto sparse = [&]<class X, class Index>(X, Index) {
-    table.def("__init__", &sparse_table<X, Index>, nb::arg("line_start").noconvert(),
-              nb::arg("across").noconvert(), nb::arg("x").noconvert(), nb::arg("n_across"),
-              nb::arg("lines_are_rows"), nb::arg("reach").noconvert(),
-              nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("n_categories").noconvert(),
-              nb::arg("changes").noconvert(), nb::arg("blank").noconvert(), nb::arg("only"),
-              nb::arg("max_bins"), nb::arg("n_threads"));
+    table.def("__init__", &sparse_table<X, Index>, nb::arg("indptr").noconvert(),
+              nb::arg("indices").noconvert(), nb::arg("x").noconvert(), nb::arg("n_minor"),
+              nb::arg("is_csr"), nb::arg("reach").noconvert(), nb::arg("weight").noconvert(),
+              nb::kw_only(), nb::arg("n_categories").noconvert(), nb::arg("changes").noconvert(),
+              nb::arg("blank").noconvert(), nb::arg("only"), nb::arg("max_bins"),
+              nb::arg("n_threads"));
   };
   dense(float{});
   dense(double{});

@@ -15,7 +15,7 @@ void bind_newton(nb::module_& module) {
       .def_rw("reg_lambda", &grow::NewtonRules::reg_lambda)
       .def_rw("reg_alpha", &grow::NewtonRules::reg_alpha)
       .def_rw("min_child_weight", &grow::NewtonRules::min_child_weight)
-      .def_rw("max_step", &grow::NewtonRules::max_step)
+      .def_rw("max_delta_step", &grow::NewtonRules::max_delta_step)
       .def_rw("least_gain", &grow::NewtonRules::least_gain);
 
   nb::class_<grow::ExactTable>(module, "ExactTable")

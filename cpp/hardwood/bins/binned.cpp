@@ -50,7 +50,7 @@ std::vector<std::size_t> starts_of(const SparseTable<X, Index, true>& table,
                                    std::span<const std::uint32_t> rows) {
   std::vector<std::size_t> starts;
   for (const std::uint32_t row : rows) {
-    starts.push_back(static_cast<std::size_t>(table.line_start[row]));
+    starts.push_back(static_cast<std::size_t>(table.indptr[row]));
   }
   return starts;
 }
@@ -80,9 +80,9 @@ void read_tile(const SparseTable<X, Index, true>& table, std::size_t first, std:
                std::span<const std::uint32_t> rows, std::size_t* next, Tile<X>& tile) {
   for (std::size_t f = first; f < last; ++f) tile[f - first].n = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto end = static_cast<std::size_t>(table.line_start[rows[i] + 1]);
+    const auto end = static_cast<std::size_t>(table.indptr[rows[i] + 1]);
     std::size_t at = next[i];
-    const auto feature = [&] { return static_cast<std::size_t>(table.across[at]); };
+    const auto feature = [&] { return static_cast<std::size_t>(table.indices[at]); };
     while (at < end && feature() < first) ++at;
     for (; at < end && feature() < last; ++at) tile[feature() - first].put(table.x[at], i);
     next[i] = at;
@@ -92,18 +92,18 @@ void read_tile(const SparseTable<X, Index, true>& table, std::size_t first, std:
 template <class X, class Index>
 void read_tile(const SparseTable<X, Index, false>& table, std::size_t first, std::size_t last,
                std::span<const std::uint32_t> rows, std::size_t*, Tile<X>& tile) {
-  const Index* const across = table.across.data();
+  const Index* const indices = table.indices.data();
   for (std::size_t f = first; f < last; ++f) {
     TileColumn<X>& column = tile[f - first];
     column.n = 0;
-    const Index* const end = across + table.line_start[f + 1];
+    const Index* const end = indices + table.indptr[f + 1];
     const Index* stored =
-        std::lower_bound(across + table.line_start[f], end, static_cast<Index>(rows.front()));
+        std::lower_bound(indices + table.indptr[f], end, static_cast<Index>(rows.front()));
     for (std::size_t i = 0; stored < end; ++stored) {
       const auto row = static_cast<std::uint32_t>(*stored);
       if (row > rows.back()) break;
       while (rows[i] < row) ++i;
-      if (rows[i] == row) column.put(table.x[stored - across], i);
+      if (rows[i] == row) column.put(table.x[stored - indices], i);
     }
   }
 }
@@ -268,8 +268,8 @@ std::vector<float> edges_of_categories(std::int32_t n_categories) {
 
 template <class X>
 X value_type(const DenseTable<X>&);
-template <class X, class Index, bool kLinesAreRows>
-X value_type(const SparseTable<X, Index, kLinesAreRows>&);
+template <class X, class Index, bool kIsCsr>
+X value_type(const SparseTable<X, Index, kIsCsr>&);
 
 }  // namespace
 

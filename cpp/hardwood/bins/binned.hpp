@@ -24,18 +24,18 @@ struct DenseTable {
   std::size_t n_features() const { return x.n_cols; }
 };
 
-/// A sparse table; what is not stored is 0. It is stored in lines, which are its rows or its
-/// columns.
-template <class X, class Index, bool kLinesAreRows>
+/// A sparse table in CSR or CSC form; what is not stored is 0.
+template <class X, class Index, bool kIsCsr>
 struct SparseTable {
-  std::span<const Index> line_start;  ///< n_lines + 1 positions in `across` and `x`
-  std::span<const Index> across;      ///< the feature (or row) of a value, increasing in a line
+  std::span<const Index> indptr;  ///< n_major + 1 positions in `indices` and `x`
+  std::span<const Index>
+      indices;  ///< the feature (or row) of a value, increasing in its row (or column)
   std::span<const X> x;
-  std::size_t n_across;
+  std::size_t n_minor;
 
-  std::size_t n_lines() const { return line_start.size() - 1; }
-  std::size_t n_rows() const { return kLinesAreRows ? n_lines() : n_across; }
-  std::size_t n_features() const { return kLinesAreRows ? n_across : n_lines(); }
+  std::size_t n_major() const { return indptr.size() - 1; }
+  std::size_t n_rows() const { return kIsCsr ? n_major() : n_minor; }
+  std::size_t n_features() const { return kIsCsr ? n_minor : n_major(); }
 };
 
 template <class X>

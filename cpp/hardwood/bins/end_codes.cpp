@@ -33,13 +33,13 @@ template <class X, class Index>
 void read_column(const SparseTable<X, Index, false>& table, std::size_t feature, std::size_t begin,
                  std::size_t end, double* out) {
   std::fill_n(out, end - begin, 0.0);
-  const Index* const across = table.across.data();
-  const Index* const last = across + table.line_start[feature + 1];
+  const Index* const indices = table.indices.data();
+  const Index* const last = indices + table.indptr[feature + 1];
   const Index* stored =
-      std::lower_bound(across + table.line_start[feature], last, static_cast<Index>(begin));
+      std::lower_bound(indices + table.indptr[feature], last, static_cast<Index>(begin));
   for (; stored < last && static_cast<std::size_t>(*stored) < end; ++stored) {
     out[static_cast<std::size_t>(*stored) - begin] =
-        static_cast<double>(table.x[static_cast<std::size_t>(stored - across)]);
+        static_cast<double>(table.x[static_cast<std::size_t>(stored - indices)]);
   }
 }
 
@@ -60,11 +60,11 @@ void read_rows(const SparseTable<X, Index, false>& table, std::size_t first,
                std::span<const std::uint32_t> rows, std::span<std::vector<float>> out) {
   for (std::size_t j = 0; j < out.size(); ++j) {
     out[j].clear();
-    auto stored = static_cast<std::size_t>(table.line_start[first + j]);
-    const auto last = static_cast<std::size_t>(table.line_start[first + j + 1]);
+    auto stored = static_cast<std::size_t>(table.indptr[first + j]);
+    const auto last = static_cast<std::size_t>(table.indptr[first + j + 1]);
     for (const std::uint32_t row : rows) {
-      while (stored < last && static_cast<std::uint32_t>(table.across[stored]) < row) ++stored;
-      const bool there = stored < last && static_cast<std::uint32_t>(table.across[stored]) == row;
+      while (stored < last && static_cast<std::uint32_t>(table.indices[stored]) < row) ++stored;
+      const bool there = stored < last && static_cast<std::uint32_t>(table.indices[stored]) == row;
       const float x = there ? static_cast<float>(table.x[stored]) : 0.0f;
       if (!std::isnan(x)) out[j].push_back(x);
     }

@@ -307,7 +307,8 @@ class Output {
     float margin;
   };
 
-  /// The objective with these values; derivatives by them, or what their rows lack, are kept.
+  /// The objective with these values; derivatives by them, or the residuals of their rows, are
+  /// kept.
   template <class Loss>
   double look(const Loss& loss, std::span<const float> value) {
     const std::size_t n_blocks = reached_.size(), n_leaves = leaves_.size();
@@ -398,25 +399,25 @@ class Output {
     return h + lambda > 0 ? soft / (h + lambda) : 0.0;
   }
   double wanted_value(const Quantile& loss, std::size_t l, float value) {
-    struct Lack {
-      float lack;
+    struct Residual {
+      float residual;
       double weight;
     };
-    std::vector<Lack> lacks;
+    std::vector<Residual> residuals;
     double total = 0;
     for (std::size_t i = 0; i < codes_.n_rows(); ++i) {
       if (!trains(i) || worst_leaf_[i].leaf != l) continue;
-      lacks.push_back({label(i) - worst_leaf_[i].margin, double{weight(i)}});
-      total += lacks.back().weight;
+      residuals.push_back({label(i) - worst_leaf_[i].margin, double{weight(i)}});
+      total += residuals.back().weight;
     }
-    if (lacks.empty()) return value;
-    std::ranges::sort(lacks, {}, &Lack::lack);
+    if (residuals.empty()) return value;
+    std::ranges::sort(residuals, {}, &Residual::residual);
     double below = 0;
-    for (const Lack& one : lacks) {
+    for (const Residual& one : residuals) {
       below += one.weight;
-      if (below >= loss.share * total * (1 - 1e-12)) return value + double{one.lack};
+      if (below >= loss.share * total * (1 - 1e-12)) return value + double{one.residual};
     }
-    return value + double{lacks.back().lack};
+    return value + double{residuals.back().residual};
   }
 
   /// Add the finished tree to the ends of all rows.

@@ -95,8 +95,8 @@ struct Quantile {
   static constexpr bool kSided = false;
   float share;
   double loss(float y, float margin) const {
-    const double lack = double{y} - margin;
-    return std::max(share * lack, (share - 1) * lack);
+    const double residual = double{y} - margin;
+    return std::max(share * residual, (share - 1) * residual);
   }
   Slope slope(float y, float margin) const { return {margin >= y ? 1.0f - share : -share, 1.0f}; }
 };

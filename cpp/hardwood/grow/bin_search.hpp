@@ -28,7 +28,7 @@ struct SearchedNode {
         rules(rules_),
         criterion(grid_.real(total_), rules_, value_low, value_high),
         score(-2 * (criterion.gain({}, {}) + rules_.min_split_gain)),
-        plain(rules_.reg_alpha == 0 && rules_.max_step == 0 && std::isinf(value_low) &&
+        plain(rules_.reg_alpha == 0 && rules_.max_delta_step == 0 && std::isinf(value_low) &&
               std::isinf(value_high)) {}
 
   Sums sums(const GridSum& sum) const { return grid.real(sum); }

@@ -700,7 +700,7 @@ class Grower {
       to.cover.push_back(grid_.real(node.total).h);
       to.n_samples.push_back(static_cast<std::int64_t>(node.n_rows));
       grown.candidate.push_back(node.split.candidate);
-      const double step = rules_.max_step > 0 ? rules_.max_step : 1 / 0.0;
+      const double step = rules_.max_delta_step > 0 ? rules_.max_delta_step : 1 / 0.0;
       grown.value_low.push_back(std::max(node.value_low, -step));
       grown.value_high.push_back(std::min(node.value_high, step));
     });

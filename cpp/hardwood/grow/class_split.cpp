@@ -14,10 +14,10 @@ using X = float;  // the precision in which our own models compare
 
 /// The three weights of the criterion's contract, kept up to date while the threshold rises.
 template <class Weights>
-class Window {
+class Sides {
  public:
-  Window(std::span<const ClassEntry> present, const Reach& reach, const GridWeights& weight,
-         const Weights& zero)
+  Sides(std::span<const ClassEntry> present, const Reach& reach, const GridWeights& weight,
+        const Weights& zero)
       : sure(zero),
         plain(zero),
         possible(zero),
@@ -101,18 +101,18 @@ void ClassSearch::search_with(std::span<const ClassEntry> column, Feature featur
   };
 
   const Reach& reach = reach_[static_cast<std::size_t>(feature)];
-  Window<Weights> window(present, reach, weights_, zero);
+  Sides<Weights> sides(present, reach, weights_, zero);
   const auto with_missing = [&](Weights weights) {
     for (std::size_t k = 0; k < weights.size(); ++k) weights[k] += missing_weights[k];
     return weights;
   };
   const auto visit = [&](X threshold) {
-    window.move_to(threshold);
-    if (window.n_plain == 0 || window.n_plain == present.size()) return;
-    consider(threshold, false, window.sure, window.plain, window.possible, window.n_plain);
+    sides.move_to(threshold);
+    if (sides.n_plain == 0 || sides.n_plain == present.size()) return;
+    consider(threshold, false, sides.sure, sides.plain, sides.possible, sides.n_plain);
     if (!missing.empty()) {
-      consider(threshold, true, with_missing(window.sure), with_missing(window.plain),
-               with_missing(window.possible), window.n_plain + missing.size());
+      consider(threshold, true, with_missing(sides.sure), with_missing(sides.plain),
+               with_missing(sides.possible), sides.n_plain + missing.size());
     }
   };
   if (!missing.empty() && !present.empty()) {

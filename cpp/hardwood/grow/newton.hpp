@@ -30,7 +30,7 @@ struct NewtonRules : TreeRules {
   double reg_lambda = 1;
   double reg_alpha = 0;
   double min_child_weight = 1;
-  double max_step = 0;  ///< largest value of a leaf, either way; 0: no limit
+  double max_delta_step = 0;  ///< largest value of a leaf, either way; 0: no limit
   /// A split that gains no more is rounding noise: XGBoost's bound, with the factor 1/2, for
   /// gradients of about 1. Those of a loss have its unit.
   double least_gain = 5e-7;
@@ -64,8 +64,8 @@ struct RankedRow {
 /// for one node. The engines must agree with this file; where they are faster, they are faster at
 /// the same answer.
 ///
-/// A leaf holds the value w in [value_low, value_high] (the bounds of max_step and of monotone
-/// features) that maximises
+/// A leaf holds the value w in [value_low, value_high] (the bounds of max_delta_step and of
+/// monotone features) that maximises
 ///
 ///     -(2 G w + (H + reg_lambda) w^2 + 2 reg_alpha |w|)
 ///
@@ -83,8 +83,10 @@ class NewtonCriterion {
                   double value_low = -std::numeric_limits<double>::infinity(),
                   double value_high = std::numeric_limits<double>::infinity())
       : rules_(rules),
-        value_low_(rules.max_step > 0 ? std::max(value_low, -rules.max_step) : value_low),
-        value_high_(rules.max_step > 0 ? std::min(value_high, rules.max_step) : value_high),
+        value_low_(rules.max_delta_step > 0 ? std::max(value_low, -rules.max_delta_step)
+                                            : value_low),
+        value_high_(rules.max_delta_step > 0 ? std::min(value_high, rules.max_delta_step)
+                                             : value_high),
         score_(score(total)),
         slope_(soft(total.g, 2 * rules.reg_alpha) /
                std::max(total.h + 2 * rules.reg_lambda, kTiny)),

@@ -83,16 +83,16 @@ double NewtonSearch::robust_gain(const Candidate& candidate, const SplitSums& su
 /// ambiguous at all of them: what the adversary can do with these rows alone, it can do at each.
 bool NewtonSearch::all_fail(std::size_t begin, std::size_t end, std::span<const NewtonEntry> column,
                             const Sums& total, const NewtonCriterion& criterion, double bar,
-                            Window& window) const {
+                            Neighbours& seen) const {
   const float lowest = column[begin - 1].x, highest = column[end - 1].x;
-  window.n_possible = std::max(window.n_possible, begin);
-  while (window.n_possible < n_present_ && !column[window.n_possible].ends.sure_right(lowest)) {
-    ++window.n_possible;
+  seen.n_possible = std::max(seen.n_possible, begin);
+  while (seen.n_possible < n_present_ && !column[seen.n_possible].ends.sure_right(lowest)) {
+    ++seen.n_possible;
   }
-  while (window.n_sure < end && column[window.n_sure].ends.sure_left(highest)) ++window.n_sure;
-  if (window.n_possible <= window.n_sure) return false;
-  const Sums sure_left = first_[window.n_sure], ambiguous = first_[window.n_possible] - sure_left;
-  const Sums negative = first_negative_[window.n_possible] - first_negative_[window.n_sure];
+  while (seen.n_sure < end && column[seen.n_sure].ends.sure_left(highest)) ++seen.n_sure;
+  if (seen.n_possible <= seen.n_sure) return false;
+  const Sums sure_left = first_[seen.n_sure], ambiguous = first_[seen.n_possible] - sure_left;
+  const Sums negative = first_negative_[seen.n_possible] - first_negative_[seen.n_sure];
   const auto fails = [&](const Sums& left) {
     const SplitSums sums{left, ambiguous, {}, total - left - ambiguous};
     return criterion.can_void(sums, negative, slack_) ||
@@ -129,11 +129,11 @@ void NewtonSearch::search(std::span<const NewtonEntry> column, Feature feature, 
     judge({std::numeric_limits<float>::lowest(), true, 0, 0, 0});
   }
   Candidate candidate{};
-  Window window;
+  Neighbours seen;
   for (std::size_t i = 1; i < n_present_; ++i) {
     if (rules_.inner == Inner::kExact && i % kTogether == 1) {
       const std::size_t end = std::min(i + kTogether, n_present_);
-      if (all_fail(i, end, column, total, criterion, bar(), window)) {
+      if (all_fail(i, end, column, total, criterion, bar(), seen)) {
         i = end - 1;
         continue;
       }
@@ -144,7 +144,7 @@ void NewtonSearch::search(std::span<const NewtonEntry> column, Feature feature, 
     const bool left_worth =
         n_missing > 0 && criterion.can_exceed(bar(), with_missing, total - with_missing);
     if (!right_worth && !left_worth) continue;
-    // The window only moves up with the threshold, so what was skipped is caught up here.
+    // What is ambiguous only moves up with the threshold, so what was skipped is caught up here.
     candidate.threshold = between(column[i - 1].x, column[i].x);
     candidate.n_plain = i;
     candidate.n_possible = std::max(candidate.n_possible, i);

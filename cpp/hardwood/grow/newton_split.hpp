@@ -55,14 +55,14 @@ class NewtonSearch {
     std::size_t n_sure, n_plain, n_possible;  // present rows that are sure_left, go left, can go
   };
 
-  struct Window {                            // of neighbouring thresholds
+  struct Neighbours {                        // thresholds next to each other
     std::size_t n_sure = 0, n_possible = 0;  // sure for some, possible for all
   };
 
   void add_up(std::span<const NewtonEntry> column, const NewtonCriterion& criterion);
   bool all_fail(std::size_t begin, std::size_t end, std::span<const NewtonEntry> column,
                 const Sums& total, const NewtonCriterion& criterion, double bar,
-                Window& window) const;
+                Neighbours& seen) const;
   SplitSums sums_of(const Candidate& candidate, const Sums& total) const;
   double robust_gain(const Candidate& candidate, const SplitSums& sums,
                      std::span<const NewtonEntry> column, const NewtonCriterion& criterion,

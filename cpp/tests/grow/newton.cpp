@@ -28,7 +28,7 @@ struct Situation {
     std::uniform_real_distribution<double> unit(0, 1);
     rules.min_child_weight = 0;
     rules.reg_alpha = unit(random) < 0.5 ? 0 : 0.4;
-    rules.max_step = unit(random) < 0.5 ? 0 : 0.5;
+    rules.max_delta_step = unit(random) < 0.5 ? 0 : 0.5;
     const auto row = [&] { return Sums{2 * unit(random) - 1, 0.05 + unit(random)}; };
     for (int i = 0; i < 6; ++i) {
       (unit(random) < 0.5 ? split.sure_left : split.sure_right) += row();

@@ -1,4 +1,4 @@
-"""Boosting: rounds of trees, each for what the trees before it still lack."""
+"""Boosting: rounds of trees, each for the residuals of those before it."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -209,13 +209,13 @@ class Booster:
         rows: npt.NDArray[np.uint8] | None,
     ) -> Float32Array:
         value = value.copy()
-        lack = self.y - self.margin[:, 0]
+        residual = self.y - self.margin[:, 0]
         sampled = np.arange(len(leaf)) if rows is None else np.flatnonzero(rows)
         by_leaf = sampled[np.argsort(leaf[sampled], kind="stable")]
         borders = np.flatnonzero(np.diff(leaf[by_leaf])) + 1
         for inside in np.split(by_leaf, borders):
             weight = None if self.weight is None else self.weight[inside]
-            value[leaf[inside[0]]] = loss.leaf_value(lack[inside], weight)
+            value[leaf[inside[0]]] = loss.leaf_value(residual[inside], weight)
         return value
 
 

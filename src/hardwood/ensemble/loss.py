@@ -31,7 +31,7 @@ class Loss(ABC):
 
     link: Link = "identity"
     n_outputs: int = 1
-    max_step: float = 0.0
+    max_delta_step: float = 0.0
     """Largest value of a leaf before shrinkage; 0 means no limit."""
 
     def check(self, y: Float32Array) -> None:  # noqa: B027 - most losses take any label
@@ -94,8 +94,8 @@ class RefittedLoss(KnownLoss):
     """A loss whose leaves are refitted, because Newton's step is no guide."""
 
     @abstractmethod
-    def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
-        """The best value of a leaf from what its rows still lack."""
+    def leaf_value(self, residual: Float32Array, weight: Weight) -> float:
+        """The best value of a leaf from the residuals of its rows."""
 
 
 def softmax(margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -235,7 +235,7 @@ class Poisson(KnownLoss):
 
     link: Link = "exp"
     # The curvature a step ahead, and a limit on the step: exp would leave Newton's parabola.
-    max_step = 0.7
+    max_delta_step = 0.7
 
     def check(self, y: Float32Array) -> None:
         if np.any(y < 0):
@@ -272,7 +272,7 @@ class Poisson(KnownLoss):
 
 
 class Quantile(RefittedLoss):
-    """Pinball loss; its leaves hold the quantile of what their rows still lack."""
+    """Pinball loss; its leaves hold the quantile of the residuals of their rows."""
 
     def __init__(self, quantile: float) -> None:
         self.quantile = quantile
@@ -288,12 +288,12 @@ class Quantile(RefittedLoss):
         return gradient, np.ones_like(margin)
 
     def per_row(self, y: Float32Array, margin: Float32Array) -> npt.NDArray[Any]:
-        lack = y - margin[:, 0]
-        loss: Float32Array = np.maximum(self.quantile * lack, (self.quantile - 1) * lack)
+        residual = y - margin[:, 0]
+        loss: Float32Array = np.maximum(self.quantile * residual, (self.quantile - 1) * residual)
         return loss
 
-    def leaf_value(self, lack: Float32Array, weight: Weight) -> float:
-        return _weighted_quantile(lack, weight, self.quantile)
+    def leaf_value(self, residual: Float32Array, weight: Weight) -> float:
+        return _weighted_quantile(residual, weight, self.quantile)
 
 
 class Custom(Loss):

@@ -306,7 +306,7 @@ class BoostingEstimator(RobustEstimator):
             reg_alpha=float(self.reg_alpha),
             min_split_gain=float(self.min_split_gain),
             min_child_weight=float(self.min_child_weight),
-            max_step=loss.max_step,
+            max_delta_step=loss.max_delta_step,
             min_samples_leaf=int(self.min_samples_leaf),
             max_depth=-1 if self.max_depth is None else int(self.max_depth),
             max_leaf_nodes=0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),

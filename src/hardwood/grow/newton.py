@@ -17,7 +17,7 @@ class NewtonRules(TreeRules):
     reg_lambda: float = 1.0
     reg_alpha: float = 0.0
     min_child_weight: float = 1.0
-    max_step: float = 0.0  # largest value of a leaf; 0: no limit
+    max_delta_step: float = 0.0  # largest value of a leaf; 0: no limit
     least_gain: float = 5e-7  # what gains no more is rounding noise; in the unit of the loss
 
     LENIENT: ClassVar[Mapping[str, Any]] = {  # what forbids no split

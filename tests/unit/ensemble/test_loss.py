@@ -72,10 +72,10 @@ def test_extreme_margins_stay_finite():
 
 
 def test_quantile_of_a_leaf():
-    lack = np.array([5, 1, 4, 2, 3], dtype=np.float32)
-    assert Quantile(0.5).leaf_value(lack, None) == 3
-    assert Quantile(0.2).leaf_value(lack, None) == 1
-    assert Quantile(0.5).leaf_value(lack, np.array([9, 1, 1, 1, 1], dtype=np.float32)) == 5
+    residual = np.array([5, 1, 4, 2, 3], dtype=np.float32)
+    assert Quantile(0.5).leaf_value(residual, None) == 3
+    assert Quantile(0.2).leaf_value(residual, None) == 1
+    assert Quantile(0.5).leaf_value(residual, np.array([9, 1, 1, 1, 1], dtype=np.float32)) == 5
 
 
 def test_labels_outside_the_domain():
