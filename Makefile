@@ -2,7 +2,7 @@
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-cpp test-python lint format bench bench-boosting defaults \
-        docs sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest bench-categories
+        docs picture sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest bench-categories
 
 PYTHON ?= python3
 VENV   := .venv
@@ -99,6 +99,9 @@ docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs, gall
 	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet docs build/docs
 	@echo "build/docs/index.html"
 
+picture: build $(VENV)/.docs-tools ## The README's picture, drawn again
+	$(BIN)/python tools/picture.py
+
 SANITIZERS ?= address,undefined thread
 sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and thread sanitizers
 	for kind in $(SANITIZERS); do \
@@ -122,8 +125,10 @@ compat: wheel ## Tests with the oldest and the newest libraries, each in an envi
 	$(BIN)/python tools/compat.py
 
 FUZZ_SECONDS ?= 600
-fuzz: build $(VENV)/.test-tools ## Broken model files of each format, a million or FUZZ_SECONDS together
-	$(BIN)/python tests/fuzz/fuzz_model_files.py --seconds $(FUZZ_SECONDS)
+FUZZ_INPUTS ?= 1000000
+FUZZ_SEED ?= 0
+fuzz: build $(VENV)/.test-tools ## Broken model files and reports of each format: FUZZ_INPUTS a format, or FUZZ_SECONDS in all
+	$(BIN)/python tests/fuzz/fuzz_model_files.py --seconds $(FUZZ_SECONDS) --inputs $(FUZZ_INPUTS) --seed $(FUZZ_SEED)
 
 HUNT_SECONDS ?= 600
 hunt: build $(VENV)/.test-tools ## Every answer about random small models of every library, against enumeration

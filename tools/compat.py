@@ -66,7 +66,7 @@ def prepare(name):
     run(interpreter(wanted), "-m", "venv", "--clear", folder)
     python = folder / "bin" / "python"
     libraries = [f"{library}{pins.get(library, '')}" for library in LIBRARIES]
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--no-compile"]
     found = ["--only-binary=:all:", "--no-index", "--find-links", ROOT / "dist", "--no-deps"]
     run(*pip, *libraries, "pytest", "hypothesis", "skops", "typer", "rich", "matplotlib")
     run(*pip, *found, "--pre", "hardwood")

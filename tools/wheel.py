@@ -75,7 +75,7 @@ def try_out(python, wheel):
             "install",
             "-q",
             "--only-binary=:all:",
-            "--prefer-binary",
+            "--no-compile",
             f"{wheel}[cli,report]",
             "xgboost-cpu" if sys.platform == "linux" else "xgboost",  # of the README
             env=home,

@@ -1,16 +1,19 @@
-"""Throw broken model files of every format at the door, for a while.
+"""Throw broken model files and reports of every format at the door, for a while.
 
-Every input must load as a model that predicts, or end in ModelFileError or UnsupportedModelError;
-within a second, and in memory of the size of the file. Run by ``make fuzz``, which prints how many
-inputs of each format were tried; a failing input is written to fuzz-failure.bin.
+Every model must load as one that predicts, or end in ModelFileError or UnsupportedModelError; every
+report must be checked and drawn, or end in ValueError; within a second, and in memory of the size
+of the file. Run by ``make fuzz``, which prints how many inputs of each format were tried; a failing
+input is written to fuzz-failure.bin.
 """
 
 import argparse
 import json
 import random
 import sys
+import tempfile
 import time
 import tracemalloc
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +224,36 @@ def without_note(document):
     return {**document, "learner": {**document["learner"], "attributes": {}}}
 
 
+@cache
+def audited():
+    """A model that labels and one that predicts numbers, rows, and reports of both."""
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 4))
+    labels = random_trees(rng, n_trees=3, depth=2, link="logistic", classes=["a", "b"])
+    numbers = random_trees(rng, n_trees=3, depth=2, task="regression")
+    threat = hw.Threat(eps=[0.5, hw.relative(0.1, 0.2), 0, (0, 1)], low=0, high=1)
+    found = {}
+    for name, trees in (("report", labels), ("regression report", numbers)):
+        y = trees.predict(X)
+        found[name] = (trees, X, y, hw.audit(trees, X, y, threat).to_json().encode())
+    return found
+
+
+def try_report(name, data):
+    """Whether a report can be read, checked and drawn."""
+    trees, X, y, _ = audited()[name]
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(data)
+        file.flush()
+        try:
+            report = hw.Audit.from_json(file.name)
+            report.check(trees, X, y, n_rows=3, random_state=0)
+            report.to_html()
+        except ValueError:
+            return False
+    return True
+
+
 def formats():
     """Files of each format, and how to break them besides byte by byte."""
     ours, [catboost] = list(documents())[:-1], list(documents())[-1:]
@@ -243,11 +276,14 @@ def formats():
         "lightgbm": ([LIGHTGBM.encode(), LIGHTGBM_CATEGORIES.encode()], None),
         "catboost": ([json.dumps(catboost).encode()], change_structure),
         "onnx": (list(onnx_models()), change_onnx),
+        **{name: ([found[-1]], change_structure) for name, found in audited().items()},
     }
 
 
-def try_one(data):
-    """Whether the input is a model; raises what must not come out of the door."""
+def try_one(name, data):
+    """Whether the input is one of its format; raises what must not come out of the door."""
+    if name in audited():
+        return try_report(name, data)
     unsaid = Unsaid(n_features=4) if xgboost_dump.speaks_bytes(data) else None
     try:
         trees = load_bytes(data, unsaid=unsaid)
@@ -262,7 +298,8 @@ def try_one(data):
 class Tally:
     """What happened to the inputs of one format."""
 
-    def __init__(self):
+    def __init__(self, name):
+        self.name = name
         self.n = self.n_loaded = 0
         self.slowest = self.most_memory = 0.0
 
@@ -272,7 +309,7 @@ class Tally:
         if measured:
             tracemalloc.start()
         start = time.process_time()
-        self.n_loaded += try_one(data)
+        self.n_loaded += try_one(self.name, data)
         seconds = time.process_time() - start
         if measured:
             peak = tracemalloc.get_traced_memory()[1]
@@ -295,9 +332,11 @@ def main():
     options = parser.parse_args()
     rng = random.Random(options.seed)
     known = {name: known for name, known in formats().items() if name in (options.format or [name])}
-    tallies = {name: Tally() for name in known}
+    tallies = {name: Tally(name) for name in known}
     for name, (seeds, _) in known.items():
-        assert all(map(try_one, seeds)), f"a file of {name} does not load as it is"
+        assert all(try_one(name, seed) for seed in seeds), (
+            f"a file of {name} does not load as it is"
+        )
     end = time.monotonic() + options.seconds
     while time.monotonic() < end and min(tally.n for tally in tallies.values()) < options.inputs:
         for name, (seeds, change) in known.items():
@@ -311,7 +350,7 @@ def main():
                 raise
     for name, tally in tallies.items():
         print(
-            f"{name:<16} {tally.n:>9} inputs, {tally.n_loaded:>7} loaded, "
+            f"{name:<18} {tally.n:>9} inputs, {tally.n_loaded:>7} loaded, "
             f"slowest {tally.slowest:.2f} s, memory at most {tally.most_memory:.0f} times the file"
         )
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +17,16 @@ from hardwood.report.images import image_rows
 from hardwood.report.replay import RegressionReplay, Replay
 from hardwood.threat import Threat
 
+# What reading a mapping with a hole, or with words for numbers, can end in.
+_DAMAGE = (
+    LookupError,
+    StopIteration,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    SyntaxError,
+    RecursionError,
+)
 TWIN = ("model", "accuracy", "certificate", "classes", "curve", "distances", "answers", "seconds")
 
 
@@ -159,10 +171,10 @@ class Audit:
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{str(path)!r} is no JSON file: {error}.") from None
         kinds = {findings.FORMAT: Audit, regression.FORMAT: RegressionAudit}
-        if not isinstance(content, dict) or content.get("format") not in kinds:
+        if not isinstance(content, dict) or str(content.get("format")) not in kinds:
             raise ValueError(f"{str(path)!r} is no report of an audit; make one with to_json.")
         if content.get("format_version") != findings.FORMAT_VERSION:
             raise ValueError(
@@ -204,14 +216,10 @@ class Audit:
         list of dict
             One a claim: ``name``, ``passed`` and ``words``.
         """
-        sealed = self.content.get("seal") in (None, seal(self.content))
-        try:
+        with damage_is_told():
+            sealed = self.content.get("seal") in (None, seal(self.content))
             rng = np.random.default_rng(random_state)
             return self._replay(self.content, model, X, y, n_rows, rng).checks(sealed, twin)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ValueError(
-                f"The report is damaged: {type(error).__name__} at {error}. Make it anew."
-            ) from None
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Write the findings as one page that needs nothing else to open.
@@ -226,7 +234,8 @@ class Audit:
         str
             The text of the page.
         """
-        text = page.render(self.content)
+        with damage_is_told():
+            text = page.render(self.content)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -451,6 +460,16 @@ def audit(
         del other["answers"]["examples"]  # the page tells those of the first model
         content["twin"] = {name: other[name] for name in TWIN}
     return Audit(content)
+
+
+@contextmanager
+def damage_is_told() -> Iterator[None]:
+    """Whatever a file of another hand makes of a report, it ends in one sentence."""
+    try:
+        yield
+    except _DAMAGE as error:
+        told = f"{type(error).__name__} at {error}"[:200]
+        raise ValueError(f"The report is damaged: {told}. Make it anew.") from None
 
 
 def seal(content: dict[str, Any]) -> str:

@@ -635,10 +635,16 @@ def finite(values: FloatArray) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
-def row_numbers(ranges: list[list[int]]) -> Rows:
-    """The row numbers that `ranges_of` wrote."""
+def row_numbers(ranges: list[list[int]], n_rows: int) -> Rows:
+    """The row numbers that `ranges_of` wrote, of a table with so many rows."""
+    for first, last in ranges:
+        if not 0 <= first <= last < n_rows:
+            raise IndexError(f"rows {first} to {last} of {n_rows}")
     parts = [np.arange(first, last + 1) for first, last in ranges]
-    return np.concatenate(parts) if parts else np.arange(0)
+    rows: Rows = np.concatenate(parts) if parts else np.arange(0)
+    if np.any(np.diff(rows) <= 0):
+        raise IndexError("rows that are not in order")
+    return rows
 
 
 def versions() -> dict[str, str]:

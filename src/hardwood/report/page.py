@@ -10,7 +10,7 @@ from hardwood.report import regression, svg, words
 def render(content: dict[str, Any]) -> str:
     """The page of an audit."""
     try:
-        from jinja2 import Environment, FunctionLoader
+        from jinja2 import Environment, FunctionLoader, TemplateError
     except ImportError:
         raise ImportError(
             'to_html needs jinja2. Install it with: pip install "hardwood[report]"'
@@ -25,25 +25,29 @@ def render(content: dict[str, Any]) -> str:
     environment.filters.update(count=words.count, multiple=_multiple, number=_number)
     environment.globals.update(share=words.share, percent=_percent, between=words.between)
     style = (here / "audit.css").read_text("utf-8")
+    kind, figures = _figures(content)
+    try:
+        return environment.get_template(kind).render(**content, style=style, **figures)
+    except TemplateError as error:
+        raise LookupError(f"a part that the page needs, {error}") from None
+
+
+def _figures(content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The kind of page, and what it shows beside the findings themselves."""
     if content["format"] == regression.FORMAT:
-        return environment.get_template("regression.html.jinja").render(
-            **content,
-            style=style,
-            error_chart=svg.error_chart(content),
-            move_chart=svg.move_chart(content),
-            advice=_regression_advice(content),
-        )
-    return environment.get_template("audit.html.jinja").render(
-        **content,
-        style=style,
-        curve_chart=svg.curve_chart(content),
-        distance_chart=svg.distance_chart(content),
-        parts=_parts(content["certificate"]),
-        twin_parts=_parts(content["twin"]["certificate"]) if "twin" in content else None,
-        at_threat=next(one for one in content["curve"] if one["multiple"] == 1),
-        shown_curve=[one for one in content["curve"] if (4 * one["multiple"]).is_integer()],
-        advice=_advice(content),
-    )
+        return "regression.html.jinja", {
+            "error_chart": svg.error_chart(content),
+            "move_chart": svg.move_chart(content),
+            "advice": _regression_advice(content),
+        }
+    return "audit.html.jinja", {
+        "curve_chart": svg.curve_chart(content),
+        "distance_chart": svg.distance_chart(content),
+        "parts": _parts(content["certificate"]),
+        "at_threat": next(one for one in content["curve"] if one["multiple"] == 1),
+        "shown_curve": [one for one in content["curve"] if (4 * one["multiple"]).is_integer()],
+        "advice": _advice(content),
+    }
 
 
 def framed(text: str) -> str:

@@ -51,11 +51,11 @@ def _value(node: ast.expr) -> Any:
 class Answers:
     """The answers of a report, row by row."""
 
-    def __init__(self, content: dict[str, Any]) -> None:
+    def __init__(self, content: dict[str, Any], n_rows: int) -> None:
         spelled = {letter: status for status, letter in LETTER.items()}
-        self.rows = findings.row_numbers(content["rows"])
+        self.rows = findings.row_numbers(content["rows"], n_rows)
         self.status = np.array([spelled[letter] for letter in content["status"]], dtype="<U13")
-        self.near = findings.row_numbers(content["measured"])
+        self.near = findings.row_numbers(content["measured"], n_rows)
         self.lower, self.upper = (
             np.array([np.inf if one is None else one for one in content[side]], dtype=np.float64)
             for side in ("lower", "upper")
@@ -64,7 +64,8 @@ class Answers:
     @property
     def fit(self) -> bool:
         """Whether there is one answer for each row."""
-        return len(self.rows) == len(self.status) and len(self.near) == len(self.lower)
+        measured = len(self.near) == len(self.lower) == len(self.upper)
+        return measured and len(self.rows) == len(self.status)
 
     def sums(self) -> dict[str, Any]:
         """The counts that follow."""
@@ -96,7 +97,7 @@ class Replay:
         self.problem = Problem.of(model, X, y, None, **self.asked)
         self.threat = read_threat(content["threat"]["code"])
         self.n_rows, self.rng = n_rows, rng
-        self.answers = Answers(content["answers"])
+        self.answers = Answers(content["answers"], len(self.problem.X))
 
     def checks(self, sealed: bool, twin: Any) -> list[Check]:
         """Every claim that can be asked again."""
@@ -115,7 +116,7 @@ class Replay:
         if part is None:
             return []
         if twin is None:
-            answers = Answers(part["answers"])
+            answers = Answers(part["answers"], len(self.problem.X))
             off = _differing(part, answers.sums()) if answers.fit else ["answers"]
             good = "The twin's certificate, curve and distances add up; its model was not given."
             return [_check("twin", not off, good, f"Twin: {_do_not_follow(off)}")]
@@ -271,7 +272,7 @@ class RegressionReplay:
         self.target = regression.targets_of(y, len(self.outputs.X))
         self.threat = read_threat(content["threat"]["code"])
         answers = content["answers"]
-        self.rows = findings.row_numbers(answers["rows"])
+        self.rows = findings.row_numbers(answers["rows"], len(self.outputs.X))
         unbounded = {"lower": -np.inf, "upper": np.inf}
         self.ranges = SimpleNamespace(
             **{

@@ -336,6 +336,13 @@ def test_files_that_are_no_reports_are_refused(tmp_path, report, cancer, forest)
     broken = {name: value for name, value in report.content.items() if name != "answers"}
     with pytest.raises(ValueError, match="The report is damaged: KeyError at 'answers'"):
         hw.Audit(broken).check(forest, *cancer[2:])
+    odd = copy.deepcopy(report.content)
+    odd["answers"]["rows"] = [[0, 10**12]]
+    with pytest.raises(ValueError, match="The report is damaged: IndexError at rows 0 to 10000000"):
+        hw.Audit(odd).check(forest, *cancer[2:])
+    for name, value in (("distances", None), ("curve", []), ("checks", None)):
+        with pytest.raises(ValueError, match="The report is damaged"):
+            hw.Audit({**report.content, name: value}).to_html()
 
 
 def test_misuse_is_told(cancer, forest):
