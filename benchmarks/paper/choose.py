@@ -2,9 +2,9 @@
 
 Every setting of a small grid is trained on some training rows and proven on others: five folds,
 three times over, where there are fewer than 2,000 rows; else 6,000 rows to train and 3,000 to
-prove, drawn once. The largest mean certified accuracy wins, the first one on ties. What
-it says stands in `src/hardwood/reproduce/settings/accuracy.toml`. HARDWOOD_DATA names the directory
-of the data.
+prove, drawn once. On images, means of three models that draw their features are tried as well. The
+largest mean certified accuracy wins, the first one on ties. What it says stands in
+`src/hardwood/reproduce/settings/accuracy.toml`. HARDWOOD_DATA names the directory of the data.
 """
 
 import argparse
@@ -20,6 +20,10 @@ GRID = [
     {"min_split_gain": gain, "max_depth": depth, "n_estimators": rounds}
     for gain, (depth, rounds) in product((0.5, 0.0), ((6, 100), (8, 200)))
 ]
+SEVERAL = [
+    {**setting, "max_depth": 8, "n_estimators": 100, "colsample_bytree": 0.4, "models": 3}
+    for setting in ({"min_split_gain": 0.5}, {"min_split_gain": 0.0})
+]
 MORE = {  # small tables: stronger brakes
     "breast_cancer": [{"min_split_gain": 1.5, "n_estimators": 100, "max_depth": 6}],
     "diabetes": [
@@ -27,8 +31,21 @@ MORE = {  # small tables: stronger brakes
         {"min_split_gain": 0.0, "n_estimators": 100, "max_depth": 1},
         {"min_split_gain": 0.0, "n_estimators": 200, "max_depth": 1},
     ],
+    "mnist_2_vs_6": SEVERAL,
+    "fashion_sandal_vs_sneaker": SEVERAL,
 }
 COMMON = {"learning_rate": 0.1, "robustness": 0.8}
+
+
+def fit(X, y, eps, models=1, **setting):
+    return hw.average(
+        [
+            hw.RobustGradientBoostingClassifier(
+                eps=eps, random_state=seed, **COMMON, **setting
+            ).fit(X, y)
+            for seed in range(models)
+        ]
+    )
 
 
 def main() -> None:
@@ -51,10 +68,8 @@ def main() -> None:
         for setting in GRID + MORE.get(one["name"], []):
             clean, certified = [], []
             for train, held in cut.split(X, y):
-                model = hw.RobustGradientBoostingClassifier(eps=eps, **COMMON, **setting).fit(
-                    X[train], y[train]
-                )
-                clean.append(model.score(X[held], y[held]))
+                model = fit(X[train], y[train], eps, **setting)
+                clean.append(np.mean(model.predict(X[held]) == y[held]))
                 proof = hw.certify(model, X[held], y[held], hw.Threat(eps), time_limit=120)
                 certified.append(proof.certified_accuracy)
             print(

@@ -56,7 +56,7 @@ void sparse_boosting(CertifiedBoosting* place, const Array1<Index>& column_start
 std::vector<OwnedTree> step(CertifiedBoosting& self, const Array1<float>& y,
                             const Array1<float>& weight, const Out2<float>& low,
                             const Out2<float>& high, const Array1<std::uint8_t>& sampled,
-                            const Array1<Feature>& features, const Array1<std::int8_t>& monotonic,
+                            const Array2<Feature>& features, const Array1<std::int8_t>& monotonic,
                             const grow::NewtonRules& rules, ensemble::MarginLoss loss,
                             float loss_parameter, float learning_rate, int n_refits,
                             std::uint64_t seed) {
@@ -66,7 +66,7 @@ std::vector<OwnedTree> step(CertifiedBoosting& self, const Array1<float>& y,
   round.low = matrix(low);
   round.high = matrix(high);
   round.sampled = span(sampled);
-  round.features = span(features);
+  round.features = matrix(features);
   round.monotonic = span(monotonic);
   round.rules = rules;
   round.loss = loss;

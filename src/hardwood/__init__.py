@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hardwood.estimators.tree import RobustDecisionTreeClassifier
     from hardwood.hardening.compare import Comparison, compare
     from hardwood.hardening.twin import harden
+    from hardwood.model.average import average
     from hardwood.model.load import load_model
     from hardwood.model.trees import Trees
     from hardwood.report.audit import Audit, RegressionAudit, audit
@@ -84,6 +85,7 @@ _HOME = {
     "UnitWarning": "errors",
     "UnsupportedModelError": "errors",
     "audit": "report.audit",
+    "average": "model.average",
     "certified_accuracy": "verify.curve",
     "certify": "verify.certify",
     "compare": "hardening.compare",
@@ -128,6 +130,7 @@ __all__ = [
     "UnitWarning",
     "UnsupportedModelError",
     "audit",
+    "average",
     "certified_accuracy",
     "certify",
     "compare",

@@ -66,7 +66,7 @@ class Output {
       request.hessian = hessian;
       request.weight = round_.weight;
       request.rows = rows;
-      request.features = round_.features;
+      if (round_.features.n_rows > 0) request.features = round_.features.row(column_);
       request.monotonic = round_.monotonic;
       request.rules = round_.rules;
       request.seed = seed;
@@ -464,13 +464,15 @@ void check(const CertifiedRound& round, std::size_t n_table_rows, std::size_t n_
   if (!round.weight.empty()) need("weight", n_code_rows, round.weight.size());
   if (!round.sampled.empty()) need("sampled", n_table_rows, round.sampled.size());
   if (!round.monotonic.empty()) need("monotonic", n_features, round.monotonic.size());
-  for (std::size_t i = 0; i < round.features.size(); ++i) {
-    const Feature feature = round.features[i];
+  const std::size_t n_drawn = round.features.n_cols;
+  if (round.features.n_rows > 0) need("features", round.low.n_cols, round.features.n_rows);
+  for (std::size_t i = 0; i < round.features.n_rows * n_drawn; ++i) {
+    const Feature feature = round.features.data[i];
     if (feature < 0 || static_cast<std::size_t>(feature) >= n_features ||
-        (i > 0 && feature <= round.features[i - 1])) {
+        (i % n_drawn > 0 && feature <= round.features.data[i - 1])) {
       throw std::invalid_argument(
           "features must be increasing and from 0 to " + std::to_string(n_features - 1) + ", got " +
-          std::to_string(feature) + " at position " + std::to_string(i) + ".");
+          std::to_string(feature) + " at position " + std::to_string(i % n_drawn) + ".");
     }
   }
 }

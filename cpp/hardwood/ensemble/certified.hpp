@@ -22,7 +22,7 @@ struct CertifiedRound {
   /// what it can do to each tree: rows of the codes x n_outputs. The round is added to them.
   Matrix<float> low, high;
   std::span<const std::uint8_t> sampled;   ///< one a row of the table, or empty: every row trains
-  std::span<const Feature> features;       ///< increasing, or empty: every feature
+  Matrix<const Feature> features;          ///< of each output, increasing; or empty: every one
   std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
   grow::NewtonRules rules;
   MarginLoss loss = MarginLoss::kLogistic;

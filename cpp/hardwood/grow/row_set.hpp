@@ -72,6 +72,7 @@ class RowSet {
   /// Returns where the right child begins.
   template <class Sides>
   std::size_t partition(std::size_t begin, std::size_t end, const Sides& split, int n_threads) {
+    if (begin == end) return begin;  // an empty set may have no memory to copy from
     if (n_threads <= 1) {
       const std::size_t middle = begin + separate(begin, end, split);
       std::memcpy(rows_.data() + middle, right_.data() + begin, (end - middle) * sizeof(Row));

@@ -48,9 +48,12 @@ class Sampling:
     seed: int = 0
 
     def draw(
-        self, n_rounds: int, part: Part, n_features: int
+        self, n_rounds: int, part: Part, n_features: int, n_trees: int = 1
     ) -> tuple[npt.NDArray[np.uint8] | None, IntArray | None]:
-        """Draw for the round that follows `n_rounds` others; it does not matter who drew those."""
+        """Draw for the round that follows `n_rounds` others; it does not matter who drew those.
+
+        Rows are drawn once, features for each of `n_trees`.
+        """
         rng = np.random.default_rng([self.seed, n_rounds])
         rows = features = None
         if self.subsample < 1:
@@ -59,8 +62,11 @@ class Sampling:
             rows[spare] |= not part.any(bool(rows.any()))
         if self.colsample_bytree < 1:
             n_drawn = max(1, int(self.colsample_bytree * n_features))
-            drawn = rng.choice(n_features, n_drawn, replace=False, shuffle=False)
-            features = np.sort(drawn).astype(np.int32)
+            drawn = [
+                rng.choice(n_features, n_drawn, replace=False, shuffle=False)
+                for _ in range(n_trees)
+            ]
+            features = np.sort(drawn, axis=1).astype(np.int32)
         return rows, features
 
 
@@ -182,7 +188,7 @@ class Booster:
             hessian,
             weight=self.weight,
             rows=rows,
-            features=features,
+            features=None if features is None else features[0],
             monotonic=self.monotonic,
             rules=replace(self.rules, seed=n_rounds),  # of the rounding, which no user need draw
         )

@@ -67,7 +67,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, BoostingEstimator):
     min_samples_leaf : int, default=1
         Rows each child needs when nobody attacks.
     subsample, colsample_bytree : float, default=1.0
-        Shares of the rows and of the features that each round draws.
+        Shares of the rows and of the features that each round draws; of ``inner="certified"``
+        and many classes each tree draws its own features.
     monotonic_cst : array-like of int, dict or None, default=None
         1 or -1 where the margin of the second of two classes must not fall or rise along a feature;
         0 elsewhere. By position, or a dict by feature name. It holds for every row, attacked or
