@@ -17,10 +17,8 @@ NORMS = ["inf", 1, 2, 0]
 
 def wide(case: Case, moved: Moves) -> tuple[Case, Moves]:
     """The same in units of 1/16: steps are longer than any number of features."""
-    state = case.trees.__getstate__()
-    trees = hw.Trees(
-        **{**state, "threshold": state["threshold"] * state["threshold"].dtype.type(16)}
-    )
+    threshold = case.trees.threshold
+    trees = case.trees.replace(threshold=threshold * threshold.dtype.type(16))
     low, high, fixed = 16 * moved.low, 16 * moved.high, moved.threat.fixed
     threat = hw.Threat(moved.threat.eps, 0, low, high, fixed)
     return Case(trees, 16 * case.X, case.y), replace(moved, threat=threat, low=low, high=high)

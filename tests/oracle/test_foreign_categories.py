@@ -101,7 +101,7 @@ def test_xgboost(tmp_path, n_onehot):
 
 
 def with_classes(trees, classes):
-    return hw.Trees(**{**trees.__getstate__(), "classes": classes})
+    return trees.replace(classes=classes)
 
 
 @pytest.mark.parametrize("as_frame", [True, False], ids=["frame", "numbers"])
@@ -285,7 +285,7 @@ def test_what_categories_cannot_do_is_said_by_name():
     X, _ = frame(5, 3)
     X["place"] = pandas.Categorical([1, 2, 3, 4, 5])
     with pytest.raises(ValueError, match="'job' holds names of categories, but this model knows"):
-        hw.Trees(**{**trees.__getstate__(), "category_names": None}).margin(X)
+        trees.replace(category_names=None).margin(X)
 
 
 @pytest.mark.parametrize(
@@ -301,9 +301,9 @@ def test_what_categories_cannot_do_is_said_by_name():
     ],
 )
 def test_broken_sets_are_refused_by_name(change, words):
-    state = stump([[2, 5], [3]]).__getstate__()
+    trees = stump([[2, 5], [3]])
     with pytest.raises(hw.ModelFileError, match=words):
-        hw.Trees(**{**state, **change})
+        trees.replace(**change)
 
 
 @pytest.mark.parametrize(
@@ -347,8 +347,7 @@ def test_hostile_sets_of_lightgbm_are_refused_by_name(old, new, words):
 
 def test_an_order_of_nodes_that_is_none_is_refused():
     trees = stump([[2, 5], [3]])
-    state = {**trees.__getstate__(), "left": [2, 4, -1, -1, -1], "right": [1, 3, -1, -1, -1]}
-    model = document_of(hw.Trees(**state))
+    model = document_of(trees.replace(left=[2, 4, -1, -1, -1], right=[1, 3, -1, -1, -1]))
     note = json.loads(model["learner"]["attributes"]["hardwood"])
     for broken in ([0, 1, 2, 3, 3], [1, 0, 2, 3, 4], [0, 1, 2, 3, 9]):
         note["node"] = base64.b64encode(np.array(broken, "<i4").tobytes()).decode()

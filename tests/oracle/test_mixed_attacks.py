@@ -122,9 +122,7 @@ def test_quick_attacks_move_whole_numbers_and_shares(seed, method):
     case = mixed(seed, n_outputs=1, norm=["inf", 1, 2][seed % 3], n_rows=10)
     columns = [*case.plan.columns[:2], Column(), Column(0.5, 0.5, share=True), *[Column()] * 3]
     numbers = Plan([replace(column, blank=False) for column in columns], norm=case.plan.norm)
-    trees = hw.Trees(  # without categories
-        **{**case.trees.__getstate__(), "category_start": None, "category": None}
-    )
+    trees = case.trees.replace(category_start=None, category=None)
     y = trees.predict_class(case.X)
     threat = numbers.threat()
     result = hw.find_adversarial(trees, case.X, y, method=method, norm=numbers.norm, threat=threat)

@@ -163,8 +163,8 @@ def _read(
     }
     flat["category_start"] = np.concatenate([[0], np.cumsum(flat.pop("n_listed"))])
     size = [len(tree["feature"]) for tree in trees]
-    usual, link, slope = _about(header.get("objective", "custom").split() or ["custom"])
-    task = task or usual
+    own_task, link, slope = _about(header.get("objective", "custom").split() or ["custom"])
+    task = task or own_task
     # A forest (boosting=rf) predicts from the mean of its trees.
     n_averaged = max(len(parts) // n_outputs, 1) if "average_output" in header else 1
     if n_outputs > 1 and link not in ("softmax", "one_vs_rest"):
