@@ -446,7 +446,10 @@ def attack(case: Case) -> None:
     for i in range(len(case.X)):
         fooled, moves = case.fooled(i), case.moves[i]
         x = case.row(case.X, i)
-        if found.success[i] and not (fooled & moves.maybe).any():
+        if fooled[0]:  # is wrong without an attack
+            if found.success[i]:
+                case.wrong(said, f"attacked {x} of {case.y[i]!r}, which is wrong already")
+        elif found.success[i] and not (fooled & moves.maybe).any():
             case.wrong(said, f"success on {x}, but no move fools the source")
         elif method in EXACT_ATTACKS and not found.success[i] and (fooled & moves.sure).any():
             case.wrong(said, f"no success on {x} of {case.y[i]!r}, but a move fools the source")

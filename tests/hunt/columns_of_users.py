@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -122,6 +123,19 @@ def _lightgbm(rng: Rng) -> Any:
     )
 
 
+def _catboost(rng: Rng) -> Any:
+    return CatBoostClassifier(
+        iterations=int(rng.integers(1, 5)),
+        depth=int(rng.integers(1, 4)),
+        learning_rate=float(rng.choice([0.3, 1.0])),
+        one_hot_max_size=int(rng.choice([2, 10])),
+        max_ctr_complexity=1,
+        thread_count=1,
+        verbose=0,
+        allow_writing_files=False,
+    )
+
+
 def _histogram(rng: Rng) -> Any:
     return HistGradientBoostingClassifier(
         max_iter=int(rng.integers(1, 5)),
@@ -165,6 +179,7 @@ def _forest(rng: Rng) -> Any:
 NATIVE = {
     "XGBoost": _xgboost,
     "LightGBM": _lightgbm,
+    "CatBoost": _catboost,
     "HistGradientBoosting": _histogram,
     "our boosting": _boosting,
     "our tree": _tree,
@@ -182,10 +197,14 @@ def native(rng: Rng, make: Callable[[Rng], Any]) -> User:
     if isinstance(model, XGBClassifier):  # knows no labels but 0, 1, ...
         classes, y = np.arange(k), codes
     blank = tuple(X.columns) if rng.random() < 0.5 else ()
-    if blank:  # scikit-learn wants to have seen a blank
+    more = {}
+    if isinstance(model, CatBoostClassifier):  # takes no blank categories
+        blank = tuple(name for name in blank if name == "debt")
+        more["cat_features"] = [name for name in X.columns if name in WORDS]
+    elif blank:  # scikit-learn wants to have seen a blank
         for f, name in enumerate(X.columns):
             X.loc[len(X) - 1 - f, name] = np.nan
-    model.fit(X, y)
+    model.fit(X, y, **more)
     return _user(model, X, classes, may_be_blank=blank)
 
 

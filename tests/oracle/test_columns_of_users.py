@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from catboost import CatBoostClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -68,3 +69,87 @@ def test_distances_do_not_change_their_unit_with_what_the_model_reads():
     assert set(both.trees_.feature) <= {1, -1}
     found = hw.minimal_distance(both, X.assign(job="clerk"), y, threat=threat)
     np.testing.assert_allclose(found.upper, np.ceil(alone.upper) / 5)
+
+
+@pytest.mark.parametrize("norm", ["inf", 1, 0])
+def test_the_output_moves_with_one_hot_groups_as_enumerated(norm):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=80)
+    X = pd.DataFrame({"age": rng.integers(0, 6, 80)})
+    X[["a", "b", "c"]] = np.eye(3, dtype=int)[kind]
+    y = X["age"] * (kind - 1.0) + rng.normal(size=80)
+    model = hw.RobustGradientBoostingRegressor(eps=0, n_estimators=6, max_depth=3).fit(X, y)
+    threat = hw.Threat({"age": 2}, norm=norm, one_hot=[["a", "b", "c"]])
+    rows = X.iloc[:12]
+    pushed = hw.output_range(model, rows, threat)
+    moved = hw.minimal_distance(model, rows, change=1.0, norm=norm, threat=threat)
+    here = model.predict(rows)
+    for i, (age, *dummies) in enumerate(rows.itertuples(index=False)):
+        moves = [
+            (abs(z - age) / 2, float(k != np.argmax(dummies)), z, *np.eye(3, dtype=int)[k])
+            for z in range(-2, 9)
+            for k in range(3)
+        ]
+        sizes = np.array([move[:2] for move in moves])
+        output = model.predict(pd.DataFrame([move[2:] for move in moves], columns=X.columns))
+        length = {"inf": sizes.max(axis=1), 1: sizes.sum(axis=1)}.get(norm, (sizes > 0).sum(axis=1))
+        held = (sizes <= 1).all(axis=1) & ((norm != 1) | (length <= 1))
+        assert (pushed.lowest[i], pushed.highest[i]) == (output[held].min(), output[held].max())
+        far = np.abs(output - here[i]) > 1
+        far &= held if norm == 0 else True
+        assert moved.upper[i] == pytest.approx(length[far].astype(float).min(initial=np.inf))
+    for frame in (pushed.X_lowest, pushed.X_highest, moved.X_adv):
+        assert (frame[["a", "b", "c"]].sum(axis=1) == 1).all()
+    assert (pushed.status == "exact").all()
+    np.testing.assert_array_equal(model.predict(pushed.X_highest), pushed.highest)
+
+
+def test_a_question_about_outputs_knows_no_class():
+    X, y = people()
+    model = hw.RobustGradientBoostingClassifier(eps=0, n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="only='yes', a class, but a question about the output"):
+        hw.output_range(model, X, hw.Threat({"age": 1}, only="yes"))
+
+
+def catboost_model(X, y, **settings):
+    return CatBoostClassifier(
+        iterations=4,
+        depth=3,
+        thread_count=1,
+        verbose=0,
+        allow_writing_files=False,
+        **{"cat_features": ["job"], **settings},
+    ).fit(X, y)
+
+
+@pytest.mark.parametrize("one_hot", [2, 10], ids=["statistics", "one-hot"])
+def test_catboost_splits_on_categories_are_asked(one_hot, tmp_path):
+    X, y = people()
+    model = catboost_model(X, y, one_hot_max_size=one_hot, max_ctr_complexity=1)
+    trees = hw.load_model(model, X=X)
+    assert trees.category_names == {0: ["clerk", "nurse", "pilot"]}
+    assert trees.categorical.any()
+    strangers = X.assign(job="stranger")
+    for rows in (X, strangers):
+        np.testing.assert_array_equal(trees.predict(rows), model.predict(rows))
+        np.testing.assert_allclose(trees.predict_proba(rows), model.predict_proba(rows), rtol=1e-12)
+    certificate = hw.certify(model, X, y, hw.Threat({"job": hw.ANY}))
+    every = np.array([model.predict(X.assign(job=job)) == y for job in ("clerk", "nurse", "pilot")])
+    np.testing.assert_array_equal(certificate.status == "certified", every.all(axis=0))
+    with pytest.raises(hw.UnsupportedModelError, match="pass rows that hold them as a data frame"):
+        hw.load_model(model)
+    model.save_model(str(tmp_path / "m.json"), format="json")
+    with pytest.raises(hw.UnsupportedModelError, match="pass the model itself"):
+        hw.load_model(tmp_path / "m.json")
+
+
+def test_catboost_splits_that_nobody_can_ask_for_are_refused():
+    X, _ = people(300)
+    X["city"] = np.where(X["age"] % 2 == 0, "Aix", "Bonn")
+    y = np.where((X["job"] == "nurse") != (X["city"] == "Aix"), 1, 0)
+    both = {"cat_features": ["job", "city"], "one_hot_max_size": 1, "max_ctr_complexity": 2}
+    shape = {"one_hot_max_size": 10, "grow_policy": "Lossguide"}
+    for settings in (both, shape):
+        model = catboost_model(X if settings is both else X[["job", "age"]], y, **settings)
+        with pytest.raises(hw.UnsupportedModelError, match="max_ctr_complexity=1"):
+            hw.load_model(model, X=X)

@@ -14,7 +14,7 @@ from hardwood._check import FloatArray
 from hardwood.model.trees import Trees
 from hardwood.threat.reach import Group, Reach
 from hardwood.verify.effort import Found
-from hardwood.verify.problem import Problem, label_position
+from hardwood.verify.problem import Outputs, Problem, label_position
 
 Ask = Callable[[Problem, Reach], Found]
 
@@ -82,6 +82,14 @@ def fold(problem: Problem, reach: Reach) -> tuple[Problem, Reach]:
 
     folded = replace(problem, trees=trees, X=X, source=None if source is None else of_dummies)
     return folded, fold_reach(reach)
+
+
+def fold_outputs(outputs: Outputs, reach: Reach) -> tuple[Outputs, Reach]:
+    """The same for a question about the output of a model."""
+    if not reach.groups:
+        return outputs, reach
+    X = fold_rows(outputs.X, reach.groups, outputs.trees.feature_names)
+    return replace(outputs, trees=fold_trees(outputs.trees, reach.groups), X=X), fold_reach(reach)
 
 
 def fold_reach(reach: Reach) -> Reach:

@@ -8,7 +8,7 @@ from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
 from hardwood.threat.units import warn_of_units
 from hardwood.verify import ensemble, milp, search
-from hardwood.verify.asked import asked, in_multiples
+from hardwood.verify.asked import asked, fold_outputs, in_multiples, unfold
 from hardwood.verify.effort import Effort, Found, Progress, warn_undecided
 from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import DistanceResult
@@ -208,7 +208,9 @@ def _distance_to_change(
         )
     low, high = value - change, value + change
     reach = outputs.reach(threat).without_radius(norm)
-    found = ensemble.leaving(outputs, *outputs.margins_between(low, high), norm, reach, effort)
+    folded, ball = fold_outputs(outputs, reach)
+    found = ensemble.leaving(folded, *outputs.margins_between(low, high), norm, ball, effort)
+    unfold(found.X_adv, reach.groups)
     found = in_multiples(found, reach)
     off = (output < low) | (output > high)
     status = np.where(

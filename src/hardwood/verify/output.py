@@ -10,6 +10,7 @@ from hardwood.model.answers import Answers, frame_of
 from hardwood.model.given import Changes, Given
 from hardwood.threat import Threat
 from hardwood.verify import ensemble
+from hardwood.verify.asked import fold_outputs, unfold
 from hardwood.verify.effort import Effort, Progress, warn_undecided
 from hardwood.verify.problem import Outputs
 from hardwood.verify.result import StatusArray
@@ -147,8 +148,11 @@ def output_range(
     given = Given(X, outputs.X, outputs.trees)
     reach = outputs.reach(threat)
     half = effort.left() / 2
-    least = ensemble.farthest(outputs, False, threat.norm, reach, effort, half)
-    most = ensemble.farthest(outputs, True, threat.norm, reach, effort)
+    folded, ball = fold_outputs(outputs, reach)
+    least = ensemble.farthest(folded, False, threat.norm, ball, effort, half)
+    most = ensemble.farthest(folded, True, threat.norm, ball, effort)
+    for side in (least, most):
+        unfold(side.X_adv, reach.groups)
     exact = (least.proven == least.found) & (most.proven == most.found)
     status = np.where(exact, "exact", "unknown")
     warn_undecided(status, effort)

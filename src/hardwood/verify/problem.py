@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
-from hardwood.errors import HardwoodError, UnsupportedModelError
+from hardwood.errors import HardwoodError
 from hardwood.model.decision import last_float
 from hardwood.model.load import open_model
 from hardwood.model.trees import Trees, take_sets
@@ -44,14 +44,13 @@ class Outputs:
 
     def reach(self, threat: Threat) -> Reach:
         """Spell the threat out for the model's features."""
-        reach = _reach(self, threat)
-        for kind, there in (("one-hot groups", reach.groups), ("only", reach.only is not None)):
-            if there:
-                raise UnsupportedModelError(
-                    f"A question about the output of a model cannot treat a threat with {kind}; "
-                    f"leave it out of the threat."
-                )
-        return reach
+        if threat.only is not None:
+            raise ValueError(
+                f"The threat has only={threat.only!r}, a class, but a question about the output of "
+                f"a model is told none; leave it out of the threat, and ask about rows of your "
+                f"choice."
+            )
+        return _reach(self, threat)
 
     def output(self, X: FloatArray) -> FloatArray:
         """The margin of every row, in the model's own precision."""

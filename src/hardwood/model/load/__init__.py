@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ _LOADERS: tuple[_Loader, ...] = (
     (sklearn.speaks, sklearn.load),
     (xgboost.speaks, xgboost.load),
     (lightgbm.speaks, lightgbm.load),
-    (catboost.speaks, catboost.load),
     (onnx.speaks, onnx.load),
 )
 
@@ -54,7 +54,8 @@ def load_model(
         - XGBoost: ``Booster`` and the wrappers ``XGBClassifier``, ``XGBRegressor``,
           ``XGBRFClassifier``, ``XGBRFRegressor``; ``.json`` and ``.ubj`` files;
         - LightGBM: ``Booster`` and its wrappers; ``.txt`` files;
-        - CatBoost with numeric columns; ``.json`` files;
+        - CatBoost; ``.json`` files, of numeric columns. A model with categories needs `X`, a frame
+          that holds their names, symmetric trees, and ``max_ctr_complexity=1``;
         - scikit-learn: decision and extra trees, random forests, ``GradientBoosting*``,
           ``HistGradientBoosting*``, ``Bagging*`` and ``AdaBoostClassifier`` of trees,
           ``IsolationForest``;
@@ -140,23 +141,25 @@ def _open(
     own = _own(source)
     if own is not None:
         return own, None
-    trees, witness = _load(source)
+    trees, witness = _load(source, like if X is None else X)
     rows = None if X is None else trees.rows(X)
     gate.check(trees, witness, rows)
     gate.check_given(trees, witness, like if X is None else X)
     return trees, witness
 
 
-def _load(source: Any) -> tuple[Trees, gate.Witness]:
+def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Witness]:
     if isinstance(source, bytes):
         return onnx.load(source)
     if pipeline.speaks(source):
         return pipeline.load(source, _load)
     if wrappers.speaks(source):
-        return wrappers.load(source, _load)
+        return wrappers.load(source, partial(_load, like=like))
     own = _own(source)
     if own is not None:
         return own, gate.Witness(type(source).__name__, own.margin)
+    if catboost.speaks(source):  # keeps no names of its categories
+        return catboost.load(source, like)
     for speaks, load in _LOADERS:
         if speaks(source):
             return load(source)
