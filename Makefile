@@ -113,7 +113,7 @@ sanitize: $(VENV)/.tools ## C++ tests under the address, undefined-behaviour and
 
 # Each in a build of its own; what is not installed is left out, and said.
 test-portable: $(VENV)/.tools ## The same models without AVX2, with Clang and on an emulated ARM
-	PATH="$(CURDIR)/$(BIN):$$PATH" tools/test_portable.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" CASE="$(CASE)" tools/test_portable.sh
 
 wheel: $(VENV)/.tools ## Wheels in dist/, each tried where there is no compiler
 	$(BIN)/python tools/wheel.py

@@ -30,7 +30,8 @@ KEYS = (
 def main():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    model = xgb.XGBClassifier(n_estimators=100, max_depth=4).fit(X_train, y_train)
+    model = xgb.XGBClassifier(n_estimators=100, max_depth=4, tree_method="exact")
+    model.fit(X_train, y_train)
     threat = hw.Threat.from_frame(X_train, share=0.1)
     twin = hw.harden(model, X_train, y_train, threat)
     report = hw.audit(model, X_test, y_test, threat, twin=twin)

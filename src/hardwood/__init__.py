@@ -4,6 +4,7 @@ The public names, nothing else; each is loaded when it is first used, so that im
 is quick and quiet.
 """
 
+import sys
 from importlib import import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,12 @@ if TYPE_CHECKING:
     from hardwood.verify.scorer import make_certified_scorer
 
 __version__ = _version("hardwood")
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError(
+        "hardwood has not been tried without Python's global interpreter lock. Start this "
+        "free-threaded Python with PYTHON_GIL=1, or use the usual build of Python."
+    )
 
 _HOME = {
     "ANY": "threat",

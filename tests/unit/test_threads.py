@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import subprocess
 import sys
 import threading
 
@@ -176,3 +177,11 @@ def test_eight_threads_of_the_caller_fit_predict_and_certify_at_once():
     for (_, name), answers in found.items():
         for answer in answers:
             np.testing.assert_array_equal(answer, expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_free_threaded_python_is_refused_in_words(locked):
+    code = f"import sys; sys._is_gil_enabled = lambda: {locked}; import hardwood"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == locked
+    assert ("Start this free-threaded Python with PYTHON_GIL=1" in done.stderr) != locked
