@@ -1,5 +1,7 @@
 #include "hardwood/ensemble/certified.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -21,6 +23,9 @@ struct CertifiedBoosting {
   std::variant<std::unique_ptr<ensemble::CertifiedBoosting<std::uint8_t>>,
                std::unique_ptr<ensemble::CertifiedBoosting<std::uint16_t>>>
       kind;
+
+  explicit CertifiedBoosting(std::unique_ptr<ensemble::CertifiedBoosting<std::uint8_t>> made)
+      : kind(std::move(made)) {}
 
   template <class Table>
   CertifiedBoosting(const Table& table, std::span<const Reach> reach, std::size_t max_bins,
@@ -51,6 +56,62 @@ void sparse_boosting(CertifiedBoosting* place, const Array1<Index>& column_start
   const InterruptibleRelease release;
   const bins::SparseTable<X, Index, false> table{span(column_start), span(row), span(x), n_rows};
   new (place) CertifiedBoosting(table, reaches(reach), max_bins, at_rest, n_threads);
+}
+
+using FloatLists = std::vector<Array1<float>>;
+
+bins::EndCandidates end_candidates(const FloatLists& of, const Array1<std::uint8_t>& missing) {
+  if (of.size() != missing.shape(0)) {
+    throw std::invalid_argument("candidates and missing need one entry a feature.");
+  }
+  bins::EndCandidates made;
+  for (const Array1<float>& one : of) made.of.push_back(vector(one));
+  made.missing = vector(missing);
+  return made;
+}
+
+std::vector<float> choose_candidates(const Array1<float>& x, const Array1<std::uint64_t>& counts,
+                                     bool missing, const Array2<double>& reach,
+                                     std::size_t max_bins, bool at_rest) {
+  std::vector<bins::Value> values;
+  for (std::size_t i = 0; i < x.shape(0); ++i) values.push_back({x.data()[i], counts.data()[i]});
+  return bins::choose_end_candidates(values, reaches(reach)[0], max_bins, 256, at_rest, missing);
+}
+
+template <class X>
+Owned1<std::uint8_t> encode_ends(const Array2<X>& x, const Array2<double>& reach,
+                                 const FloatLists& candidates, const Array1<std::uint8_t>& missing,
+                                 bool at_rest, int n_threads) {
+  std::vector<std::uint8_t> all;
+  bins::EndCandidates chosen = end_candidates(candidates, missing);
+  {
+    const InterruptibleRelease release;
+    const bins::EndCodes<std::uint8_t> codes(bins::DenseTable<X>{matrix(x)}, reaches(reach),
+                                             std::move(chosen), at_rest, n_threads);
+    all.assign(codes.all().begin(), codes.all().end());
+  }
+  return own(std::move(all));
+}
+
+using EndPiece = std::tuple<std::size_t, Array1<std::uint8_t>>;
+
+void boosting_in_parts(CertifiedBoosting* place, const std::vector<EndPiece>& pieces,
+                       const FloatLists& candidates, const Array1<std::uint8_t>& missing,
+                       bool at_rest, const Array1<std::uint32_t>& number, std::size_t n_all,
+                       const std::shared_ptr<Communicator>& others, int n_threads) {
+  using Codes = bins::EndCodes<std::uint8_t>;
+  bins::EndCandidates chosen = end_candidates(candidates, missing);
+  const std::size_t n_blocks = (candidates.size() + Codes::kWidth - 1) / Codes::kWidth;
+  std::vector<bins::EndRows<std::uint8_t>> rows;
+  for (const auto& [n_rows, codes] : pieces) {
+    if (codes.shape(0) != n_rows * n_blocks * Codes::kRowCodes * (at_rest ? 2 : 1)) {
+      throw std::invalid_argument("rows were put into codes with other candidates.");
+    }
+    rows.push_back({codes.data(), n_rows});
+  }
+  const InterruptibleRelease release;
+  new (place) CertifiedBoosting(std::make_unique<ensemble::CertifiedBoosting<std::uint8_t>>(
+      std::move(chosen), rows, at_rest, vector(number), n_all, others, n_threads));
 }
 
 std::vector<OwnedTree> step(CertifiedBoosting& self, const Array1<float>& y,
@@ -125,7 +186,24 @@ void bind_certified(nb::module_& module) {
 
   nb::class_<CertifiedBoosting> boosting(module, "CertifiedBoosting",
                                          "A table made ready for certified boosting.");
+  boosting.def("__init__", &boosting_in_parts, nb::arg("pieces"), nb::arg("candidates"),
+               nb::arg("missing").noconvert(), nb::kw_only(), nb::arg("at_rest"),
+               nb::arg("number").noconvert(), nb::arg("n_all"), nb::arg("others").none(),
+               nb::arg("n_threads"));
+  module.def(
+      "choose_candidates",
+      [](const Array1<float>& x, const Array1<std::uint64_t>& counts, bool missing,
+         const Array2<double>& reach, std::size_t max_bins, bool at_rest) {
+        return own(choose_candidates(x, counts, missing, reach, max_bins, at_rest));
+      },
+      nb::arg("x").noconvert(), nb::arg("counts").noconvert(), nb::arg("missing"),
+      nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"), nb::arg("at_rest"),
+      "The candidates of one feature from its values and how many rows have each.");
   const auto dense = [&]<class X>(X) {
+    module.def("encode_ends", &encode_ends<X>, nb::arg("x").noconvert(),
+               nb::arg("reach").noconvert(), nb::arg("candidates"), nb::arg("missing").noconvert(),
+               nb::kw_only(), nb::arg("at_rest"), nb::arg("n_threads"),
+               "Where the ends of rows' balls lie among the candidates, in codes.");
     boosting.def("__init__", &dense_boosting<X>, nb::arg("x").noconvert(),
                  nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
                  nb::arg("at_rest"), nb::arg("n_threads"));
@@ -158,6 +236,42 @@ void bind_certified(nb::module_& module) {
                nb::arg("loss_parameter"), nb::arg("learning_rate"), nb::arg("n_refits"),
                nb::arg("seed"),
                "Grow one tree an output and add it to the ends of the margins, `low` and `high`.");
+  boosting.def(
+      "add",
+      [](const CertifiedBoosting& self, const CheckedTrees& trees, const Out2<float>& low,
+         const Out2<float>& high, int n_threads) {
+        const InterruptibleRelease release;
+        std::visit(
+            [&](const auto& kind) {
+              kind->add(trees.trees, matrix(low), matrix(high), n_threads);
+            },
+            self.kind);
+      },
+      nb::arg("trees"), nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::kw_only(),
+      nb::arg("n_threads"),
+      "Add trees that were grown on these candidates to the ends of the margins.");
+  boosting.def(
+      "joint_refit",
+      [](const CertifiedBoosting& self, const CheckedTrees& trees, const Array1<float>& y,
+         const Array1<float>& weight, double robustness, double penalty, int n_steps,
+         int n_threads) {
+        ensemble::JointRefit how;
+        how.penalty = penalty;
+        how.n_steps = n_steps;
+        how.n_threads = n_threads;
+        const auto& table =
+            *std::get<std::unique_ptr<ensemble::CertifiedBoosting<std::uint8_t>>>(self.kind);
+        std::vector<float> value;
+        {
+          const InterruptibleRelease release;
+          value = ensemble::joint_refit(trees.trees, table.codes(), span(y), span(weight),
+                                        robustness, how, table.part());
+        }
+        return own(std::move(value));
+      },
+      nb::arg("trees"), nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::kw_only(),
+      nb::arg("robustness"), nb::arg("penalty"), nb::arg("n_steps"), nb::arg("n_threads"),
+      "Values of all nodes that are best together for certified margins of the table's rows.");
   boosting.def(
       "candidates",
       [](const CertifiedBoosting& self, std::size_t feature) {

@@ -84,8 +84,13 @@ using Piece = std::tuple<std::size_t, Array1<bins::Code>, Array1<double>, Array1
 void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
                     const FloatLists& edges, const Array1<bins::Code>& usual, std::size_t max_bins,
                     const Array2<double>& reach, const Array1<std::uint32_t>& number,
-                    const std::shared_ptr<Communicator>& others, int n_threads) {
+                    const std::shared_ptr<Communicator>& others,
+                    const Array1<std::int32_t>& n_categories, const Array2<std::int32_t>& changes,
+                    const Array1<std::uint8_t>& blank, std::int32_t only, int n_threads) {
   bins::Cuts chosen = cuts(edges, usual, max_bins);
+  for (std::size_t f = 0; f < n_categories.shape(0); ++f) {
+    chosen.categorical.at(f) = n_categories.data()[f] > 0;
+  }
   std::vector<bins::CodedRows> rows;
   for (const auto& [n_rows, codes, smallest, largest, missing] : pieces) {
     if (codes.shape(0) != n_rows * edges.size() || missing.shape(0) != edges.size() ||
@@ -97,7 +102,8 @@ void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
   }
   const InterruptibleRelease release;
   new (place)
-      grow::HistTable(std::move(chosen), rows, reaches(reach), vector(number), others, n_threads);
+      grow::HistTable(std::move(chosen), rows, reaches(reach), vector(number), others, n_threads,
+                      kinds(n_categories, changes, blank, only));
 }
 
 }  // namespace
@@ -155,7 +161,8 @@ void bind_hist(nb::module_& module) {
   table.def("__init__", &table_in_parts, nb::arg("pieces"), nb::arg("edges"),
             nb::arg("usual").noconvert(), nb::kw_only(), nb::arg("max_bins"),
             nb::arg("reach").noconvert(), nb::arg("number").noconvert(), nb::arg("others").none(),
-            nb::arg("n_threads"));
+            nb::arg("n_categories").noconvert(), nb::arg("changes").noconvert(),
+            nb::arg("blank").noconvert(), nb::arg("only"), nb::arg("n_threads"));
   const auto dense = [&]<class X>(X) {
     table.def("__init__", &dense_table<X>, nb::arg("x").noconvert(), nb::arg("reach").noconvert(),
               nb::arg("weight").noconvert(), nb::kw_only(), nb::arg("n_categories").noconvert(),

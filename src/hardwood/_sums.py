@@ -85,6 +85,27 @@ def exact_parts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return parts
 
 
+def by_group(values: npt.NDArray[Any], group: npt.NDArray[Any], n_groups: int) -> list[int]:
+    """Add up finite numbers by group, exactly: whole numbers of `UNIT`, which parts can add."""
+    fraction, exponent = np.frexp(values.astype(np.float64))
+    digits = np.ldexp(fraction, _DIGITS).astype(np.int64)
+    place = group.astype(np.int64) * _N_EXPONENTS + (exponent.astype(np.int64) - _LEAST)
+    found, at = np.unique(place, return_inverse=True)
+    sums = [0] * n_groups
+    for half, shift in ((digits >> _LOW, _LOW), (digits & ((1 << _LOW) - 1), 0)):
+        # In halves and blocks, so that doubles add them up without rounding.
+        total = np.zeros(len(found), dtype=np.int64)
+        for begin in range(0, len(values), _BLOCK):
+            some = slice(begin, begin + _BLOCK)
+            total += np.bincount(at[some], half[some], minlength=len(found)).astype(np.int64)
+        for key, sum_of_key in zip(found.tolist(), total.tolist(), strict=True):
+            sums[key // _N_EXPONENTS] += sum_of_key << (shift + key % _N_EXPONENTS)
+    return sums
+
+
+UNIT = Fraction(2) ** (_LEAST - _DIGITS)  # of the sums by group
+
+
 def value_of(parts: npt.NDArray[np.int64]) -> float:
     """The sum whose digits these are."""
     if parts[0, _NOT_FINITE]:

@@ -1,5 +1,6 @@
 """Fits on a real cluster: a scheduler and workers, each a process of its own, on loopback."""
 
+import itertools
 import os
 import signal
 import socket
@@ -32,6 +33,7 @@ MANY = np.digitize(np.nansum(X, axis=1), [-1, 1])
 NUMBERS = np.nansum(X, axis=1)
 WEIGHT = RNG.random(N) * 2
 SMALL = {"eps": 0.1, "inner": "exact", "n_estimators": 6, "max_depth": 3}
+CERTIFIED = {"inner": "certified"}
 
 
 class Cluster:
@@ -89,11 +91,13 @@ def cluster(tmp_path_factory):
 
 
 def cut(array, cuts):
-    return [dask.delayed(part) for part in np.split(array, cuts)]
+    borders = [0, *cuts, len(array)]
+    return [dask.delayed(array[a:b]) for a, b in itertools.pairwise(borders)]
 
 
 def assert_same_trees(fitted, wanted):
-    for name in "feature threshold left right missing_left value gain cover base".split():
+    names = "feature threshold left right missing_left value gain cover base category"
+    for name in names.split():
         np.testing.assert_array_equal(
             getattr(fitted.trees_, name), getattr(wanted.trees_, name), err_msg=name
         )
@@ -104,6 +108,10 @@ CASES = {  # workers, partitions, model, labels, weights
     "classes": (2, 5, {"subsample": 0.7, "random_state": 1}, MANY, WEIGHT),
     "numbers": (3, 17, {}, NUMBERS, None),
     "forest": (4, 9, {"n_estimators": 3, "random_state": 1, "method": "hist"}, MANY, None),
+    "certified": (4, 17, CERTIFIED, BINARY, WEIGHT),
+    "certified classes": (3, 5, CERTIFIED, MANY, None),
+    "certified categories": (2, 9, CERTIFIED, BINARY, None),
+    "categories": (3, 4, {"inner": "exact"}, MANY, WEIGHT),
 }
 
 
@@ -114,11 +122,17 @@ def test_a_cluster_trains_the_model_of_one_process(cluster, kind):
     name = {"numbers": "RobustGradientBoostingRegressor", "forest": "RobustRandomForestClassifier"}
     name = name.get(kind, "RobustGradientBoostingClassifier")
     parameters = {**SMALL, **change}
-    wanted = getattr(hw, name)(**parameters, n_jobs=1).fit(X, y, weight)
+    rows = X
+    if "categories" in kind:
+        del parameters["eps"]
+        parameters["threat"] = hw.Threat({"a": 0.1, "d": {"u": ["v"]}})
+        rows = pd.DataFrame(X, columns=list("abcd"))
+        rows["d"] = np.array(list("uvwxy"))[np.digitize(X[:, 3], [-1, -0.3, 0.3, 1])]
+    wanted = getattr(hw, name)(**parameters, n_jobs=1).fit(rows, y, weight)
     cuts = np.sort(np.random.default_rng(n_partitions).integers(0, N, n_partitions - 1))
     cuts[: n_partitions // 4] = 0  # empty partitions, also the first one
     fitted = getattr(hd, name)(**parameters).fit(
-        cut(X, cuts),
+        cut(rows, cuts),
         cut(y, cuts),
         None if weight is None else cut(weight, cuts),
         workers=workers,
@@ -179,17 +193,32 @@ def test_questions_are_asked_partition_by_partition(cluster):
     np.testing.assert_array_equal(distance.upper, alone.upper)
     found = hd.find_adversarial(model, rows, labels, method="kantchelian")
     np.testing.assert_array_equal(found.success, distance.upper > 0)
+    report = hd.audit(model, rows, labels, threat, max_rows=40, n_distances=20)
+    drawn = hd.sample(rows, labels, 40)
+    same = hw.audit(model, *drawn, threat, max_rows=40, n_distances=20)
+    assert report.content["certificate"] == same.content["certificate"]
+    assert "40 rows of this report were drawn from the 60 rows" in report.checks[-1]["words"]
+    assert all(one["passed"] for one in report.check(model, *drawn))
 
 
-@pytest.mark.parametrize(("kind", "n_rounds"), [("killed", 1), ("stopped", 3), ("first", 6)])
-def test_a_lost_worker_costs_some_rounds_and_nothing_else(cluster, kind, n_rounds):
+@pytest.mark.parametrize(
+    ("kind", "n_rounds", "inner"),
+    [
+        ("killed", 1, "exact"),
+        ("killed", 3, "certified"),
+        ("stopped", 3, "exact"),
+        ("first", 6, "certified"),
+        ("after", 6, "exact"),
+    ],
+)
+def test_a_lost_worker_costs_some_rounds_and_nothing_else(cluster, kind, n_rounds, inner):
     workers = cluster.at_least(3)
-    wanted = hw.RobustGradientBoostingClassifier(**SMALL, n_jobs=1).fit(X, MANY)
+    parameters = {**SMALL, "inner": inner}
+    wanted = hw.RobustGradientBoostingClassifier(**parameters, n_jobs=1).fit(X, MANY)
     victim = cluster.pid(workers[0 if kind == "first" else 2])
     number = signal.SIGSTOP if kind == "stopped" else signal.SIGKILL
-    model = hd.RobustGradientBoostingClassifier(
-        **SMALL, callbacks=[SignalAt(n_rounds, victim, number)]
-    )
+    signal_at = SignalAt(n_rounds, victim, number, delay=0.05 if kind == "after" else 0)
+    model = hd.RobustGradientBoostingClassifier(**parameters, callbacks=[signal_at])
     cuts = [200, 200, 500, 700, 900]
     fitted = model.fit(
         cut(X, cuts), cut(MANY, cuts), workers=workers, timeout=4, checkpoint_every=2

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from xgboost.tracker import RabitTracker
 
@@ -75,6 +76,58 @@ MODELS = {
         BINARY,
         WEIGHT,
     ),
+    "certified": (hw.RobustGradientBoostingClassifier(eps=0.1, **BOOSTED), BINARY, None),
+    "certified, draws": (
+        hw.RobustGradientBoostingClassifier(
+            eps=0.1,
+            robustness=0.8,
+            subsample=0.5,
+            colsample_bytree=0.7,
+            max_leaf_nodes=6,
+            min_samples_leaf=5,
+            random_state=3,
+            n_estimators=4,
+            n_jobs=1,
+        ),
+        BINARY,
+        WEIGHT,
+    ),
+    "certified, classes": (hw.RobustGradientBoostingClassifier(eps=0.1, **BOOSTED), MANY, WEIGHT),
+    "certified, numbers": (
+        hw.RobustGradientBoostingRegressor(
+            threat=hw.Threat([0.1, 0, 0.2, 0.5, (0, 0.1)]),
+            monotonic_cst=[1, 0, 0, 0, 0],
+            **BOOSTED,
+        ),
+        NUMBERS,
+        WEIGHT,
+    ),
+    "certified, only and blank": (
+        hw.RobustGradientBoostingClassifier(
+            threat=hw.Threat(0.1, only=1, blank=[1]), max_bins=40, **BOOSTED
+        ),
+        BINARY,
+        None,
+    ),
+    "certified, quantile": (
+        hw.RobustGradientBoostingRegressor(eps=0.1, loss="quantile", quantile=0.7, **BOOSTED),
+        NUMBERS,
+        WEIGHT,
+    ),
+    "only and blank": (
+        hw.RobustGradientBoostingClassifier(
+            threat=hw.Threat(0.1, only="b", blank=[1]), inner="exact", **BOOSTED
+        ),
+        MANY,
+        None,
+    ),
+    "quantile": (
+        hw.RobustGradientBoostingRegressor(
+            eps=0.1, inner="exact", loss="quantile", quantile=0.3, **BOOSTED
+        ),
+        NUMBERS,
+        WEIGHT,
+    ),
 }
 
 
@@ -111,7 +164,8 @@ def rows_of(rank, *arrays):
 def assert_same_model(fitted, wanted):
     assert not isinstance(fitted, Exception), fitted
     assert type(fitted) is type(wanted)
-    for name in "feature threshold left right missing_left value gain cover base".split():
+    names = "feature threshold left right missing_left value gain cover base category"
+    for name in names.split():
         np.testing.assert_array_equal(
             getattr(fitted.trees_, name), getattr(wanted.trees_, name), err_msg=name
         )
@@ -135,11 +189,59 @@ def test_parts_and_batches_train_the_model_of_one_process(kind):
     assert_same_model(hw.distributed.fit_batches(model, batches), wanted)
 
 
-@pytest.mark.parametrize("scoring", [None, "accuracy"])
-def test_early_stopping_looks_at_the_rows_of_all_workers(scoring):
+KINDS = pd.DataFrame(X[:, [0, 1, 3]], columns=list("abc"))
+KINDS["d"] = np.array(list("uvwxyz"))[np.digitize(X[:, 2], [-2, -1, 0, 1, 2])]
+KINDS["e"] = pd.Categorical.from_codes(
+    np.digitize(X[:, 4], [-1, 0, 1]), categories=["q", "p", "o", "n", "m"]
+)
+KINDS["f"] = RNG.integers(0, 4, N)
+KINDS.loc[RNG.random(N) < 0.05, "d"] = None
+THREAT = hw.Threat({"a": 0.1, "f": 1, "d": {"u": ["v"], "w": ["x"]}, "e": hw.ANY})
+
+
+@pytest.mark.parametrize("inner", ["certified", "exact"])
+@pytest.mark.parametrize("kind", ["frames", "codes"])
+def test_categories_of_parts_are_those_of_all(inner, kind):
+    threat, table, y = THREAT, KINDS, MANY
+    options = {"inner": inner, **BOOSTED}
+    if kind == "codes":
+        threat, y = hw.Threat([0.1, 0.1, 0.1, 0, 0]), NUMBERS
+        table = np.column_stack([X[:, :3], np.nan_to_num(X[:, 3]) + 9, X[:, 3] > 0])
+        table[RNG.random(N) < 0.05, 3] = np.nan
+        options |= {"categorical_features": [3], "max_bins": 4}
+    estimator = {"frames": hw.RobustGradientBoostingClassifier}
+    model = estimator.get(kind, hw.RobustGradientBoostingRegressor)(threat=threat, **options)
+    wanted = clone(model).fit(table, y, WEIGHT)
+    assert len(wanted.trees_.category) > 0
+    fitted = on_workers(
+        4,
+        lambda communicator: hw.distributed.fit_part(
+            model, *rows_of(communicator.rank, table, y, WEIGHT), communicator=communicator
+        ),
+    )
+    assert_same_model(fitted[0], wanted)
+    np.testing.assert_array_equal(fitted[3].predict(table), wanted.predict(table))
+    batches = hw.distributed.ArrayBatches(table, y, WEIGHT, n_rows=301)
+    assert_same_model(hw.distributed.fit_batches(model, batches), wanted)
+
+
+def test_pieces_may_be_sparse():
+    table = sparse.csr_matrix(np.where(np.abs(np.nan_to_num(X)) > 0.7, np.nan_to_num(X), 0))
+    model = hw.RobustGradientBoostingClassifier(eps=0.1, **BOOSTED)
+    wanted = clone(model).fit(table, BINARY)
+    fitted = hw.distributed.fit_batches(
+        model, [(table[:500], BINARY[:500]), (table[500:], BINARY[500:])]
+    )
+    assert_same_model(fitted, wanted)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "inner"), [(None, "exact"), ("accuracy", "exact"), (None, "certified")]
+)
+def test_early_stopping_looks_at_the_rows_of_all_workers(scoring, inner):
     model = hw.RobustGradientBoostingClassifier(
         eps=0.1,
-        inner="exact",
+        inner=inner,
         n_estimators=60,
         learning_rate=0.8,
         early_stopping=True,
@@ -169,9 +271,10 @@ def test_early_stopping_looks_at_the_rows_of_all_workers(scoring):
         assert fitted.n_estimators_ == wanted.n_estimators_
 
 
-def test_training_goes_on_from_a_checkpoint():
+@pytest.mark.parametrize("inner", ["exact", "certified"])
+def test_training_goes_on_from_a_checkpoint(inner):
     model = hw.RobustGradientBoostingClassifier(
-        eps=0.1, inner="exact", n_estimators=7, subsample=0.7, random_state=2, n_jobs=1
+        eps=0.1, inner=inner, n_estimators=7, subsample=0.7, random_state=2, n_jobs=1
     )
     wanted = clone(model).fit(X, MANY)
     kept = []
@@ -238,7 +341,6 @@ def test_bad_pieces_are_named(batches, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"inner": "certified"}, 'inner="certified" is trained in one process'),
         ({"method": "exact"}, 'method="exact" tries every value'),
         ({"early_stopping": True}, "early_stopping needs X_val"),
         ({"warm_start": True}, "warm_start does not go on"),

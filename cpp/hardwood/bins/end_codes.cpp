@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "hardwood/ambiguity.hpp"
 #include "hardwood/bins/candidates.hpp"
@@ -134,7 +135,39 @@ class CodeFinder {
   std::unique_ptr<SortedEdges> sorted_;
 };
 
+void check(std::size_t n_rows, std::size_t n_reaches, std::size_t n_features) {
+  if (n_reaches != n_features) {
+    throw std::invalid_argument("reach needs one entry for each of " + std::to_string(n_features) +
+                                " features, got " + std::to_string(n_reaches) + ".");
+  }
+  if (n_rows >= std::size_t{1} << 31) {
+    throw std::invalid_argument("certified boosting takes fewer than 2^31 rows, got " +
+                                std::to_string(n_rows) + ".");
+  }
+}
+
 }  // namespace
+
+std::size_t EndCandidates::n_codes() const {
+  std::size_t n = 2;
+  for (std::size_t f = 0; f < of.size(); ++f) {
+    n = std::max(n, std::bit_ceil(of[f].size() + 1 + missing[f]));
+  }
+  return n;
+}
+
+std::vector<float> choose_end_candidates(std::span<const Value> values, const Reach& reach,
+                                         std::size_t max_bins, std::size_t most_codes,
+                                         bool at_rest, bool missing) {
+  // With missing values, one code is theirs, and one candidate tells them from all others.
+  const std::size_t most = std::min(max_bins - 1, most_codes - 1 - missing) - missing;
+  std::vector<float> chosen = choose_candidates(values, reach, at_rest ? (most + 1) / 2 : most);
+  if (at_rest) {
+    join(chosen, choose_candidates(values, reach.still(), most - chosen.size()));
+  }
+  if (missing) chosen.insert(chosen.begin(), std::numeric_limits<float>::lowest());
+  return chosen;
+}
 
 template <class Code>
 template <class Table>
@@ -142,27 +175,57 @@ EndCodes<Code>::EndCodes(const Table& table, std::span<const Reach> reach, std::
                          bool at_rest, int n_threads)
     : n_rows_(table.n_rows() * (at_rest ? 2 : 1)),
       rest_(table.n_rows()),
-      candidates_(table.n_features()),
-      has_missing_(table.n_features()) {
-  if (reach.size() != table.n_features()) {
-    throw std::invalid_argument("reach needs one entry for each of " +
-                                std::to_string(table.n_features()) + " features, got " +
-                                std::to_string(reach.size()) + ".");
-  }
-  if (n_rows_ >= std::size_t{1} << 31) {
-    throw std::invalid_argument("certified boosting takes fewer than 2^31 rows, got " +
-                                std::to_string(n_rows_) + ".");
-  }
+      candidates_{std::vector<std::vector<float>>(table.n_features()),
+                  std::vector<std::uint8_t>(table.n_features())} {
+  check(n_rows_, reach.size(), n_features());
   const ColumnReader columns(table);
   choose_all(columns, reach, max_bins, at_rest, n_threads);
-  codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
-  encode(columns, reach, 0, n_threads);
-  if (at_rest) {
-    std::vector<Reach> nobody;
-    for (const Reach& one : reach) nobody.push_back(one.still());
-    encode(columns, nobody, table.n_rows(), n_threads);
-  }
+  encode(columns, reach, at_rest, n_threads);
   find_busy(n_threads);
+}
+
+template <class Code>
+template <class Table>
+EndCodes<Code>::EndCodes(const Table& table, std::span<const Reach> reach, EndCandidates candidates,
+                         bool at_rest, int n_threads)
+    : n_rows_(table.n_rows() * (at_rest ? 2 : 1)),
+      rest_(table.n_rows()),
+      candidates_(std::move(candidates)),
+      n_codes_(candidates_.n_codes()) {
+  check(n_rows_, reach.size(), n_features());
+  encode(ColumnReader(table), reach, at_rest, n_threads);
+}
+
+template <class Code>
+EndCodes<Code>::EndCodes(EndCandidates candidates, std::span<const EndRows<Code>> pieces,
+                         bool at_rest, int n_threads)
+    : n_rows_(0), rest_(0), candidates_(std::move(candidates)), n_codes_(candidates_.n_codes()) {
+  std::vector<std::size_t> start;
+  for (const EndRows<Code>& piece : pieces) start.push_back(std::exchange(rest_, rest_ + piece.n_rows));
+  n_rows_ = rest_ * (at_rest ? 2 : 1);
+  check(n_rows_, n_features(), n_features());
+  codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
+  parallel_for(pieces.size(), n_threads, [&](std::size_t p, int) {
+    const Code* from = pieces[p].codes;
+    const std::size_t n = pieces[p].n_rows * kRowCodes;
+    for (std::size_t b = 0; b < n_blocks(); ++b) {
+      for (std::size_t copy = 0; copy < (at_rest ? 2u : 1u); ++copy, from += n) {
+        std::copy_n(from, n,
+                    codes_.data() + (b * n_rows_ + copy * rest_ + start[p]) * kRowCodes);
+      }
+    }
+  });
+  find_busy(n_threads);
+}
+
+template <class Code>
+std::size_t EndCodes<Code>::candidate(std::size_t feature, double threshold) const {
+  const std::span<const float> all = candidates(feature);
+  const auto at = std::ranges::lower_bound(all, static_cast<float>(threshold));
+  if (at == all.end() || double{*at} != threshold) {
+    throw std::invalid_argument("the trees were grown on a table of other candidates.");
+  }
+  return static_cast<std::size_t>(at - all.begin());
 }
 
 template <class Code>
@@ -170,7 +233,7 @@ void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach
                                 std::size_t max_bins, bool at_rest, int n_threads) {
   // Missing values of all rows, not only of the sample.
   std::vector<std::vector<std::uint8_t>> missing_of(static_cast<std::size_t>(n_threads),
-                                                    has_missing_);
+                                                    candidates_.missing);
   parallel_blocks(table.n_rows(), kTile, n_threads,
                   [&](std::size_t begin, std::size_t end, int thread) {
                     std::array<double, kTile> x;
@@ -182,10 +245,9 @@ void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach
                     }
                   });
   for (const std::vector<std::uint8_t>& found : missing_of) {
-    for (std::size_t f = 0; f < n_features(); ++f) has_missing_[f] |= found[f];
+    for (std::size_t f = 0; f < n_features(); ++f) candidates_.missing[f] |= found[f];
   }
   const std::vector<std::uint32_t> rows = sample_rows(table.n_rows(), kSample);
-  std::vector<std::size_t> n_used(n_features());
   parallel_for(n_blocks(), n_threads, [&](std::size_t b, int) {
     const std::size_t first = b * kWidth, n = std::min(kWidth, n_features() - first);
     std::array<std::vector<float>, kWidth> samples;
@@ -193,29 +255,31 @@ void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach
     table.rows(first, rows, {samples.data(), n});
     for (std::size_t f = first; f < first + n; ++f) {
       const std::vector<Value> values = count_values(samples[f - first], scratch);
-      // With missing values, one code is theirs, and one candidate tells them from all others.
-      const std::size_t missing = has_missing_[f];
-      const std::size_t most =
-          std::min(max_bins - 1, std::numeric_limits<Code>::max() - missing) - missing;
-      candidates_[f] = choose_candidates(values, reach[f], at_rest ? (most + 1) / 2 : most);
-      if (at_rest) {
-        join(candidates_[f],
-             choose_candidates(values, reach[f].still(), most - candidates_[f].size()));
-      }
-      if (missing) {
-        candidates_[f].insert(candidates_[f].begin(), std::numeric_limits<float>::lowest());
-      }
-      n_used[f] = candidates_[f].size() + 1 + missing;
+      candidates_.of[f] =
+          choose_end_candidates(values, reach[f], max_bins,
+                                std::size_t{1} << std::numeric_limits<Code>::digits, at_rest,
+                                candidates_.missing[f] != 0);
     }
   });
-  for (const std::size_t n : n_used) n_codes_ = std::max(n_codes_, std::bit_ceil(n));
+  n_codes_ = candidates_.n_codes();
+}
+
+template <class Code>
+void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> reach, bool at_rest,
+                            int n_threads) {
+  codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
+  encode(table, reach, std::size_t{0}, n_threads);
+  if (!at_rest) return;
+  std::vector<Reach> nobody;
+  for (const Reach& one : reach) nobody.push_back(one.still());
+  encode(table, nobody, rest_, n_threads);
 }
 
 template <class Code>
 void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> reach,
                             std::size_t first_row, int n_threads) {
   std::vector<CodeFinder> finders;
-  for (std::size_t f = 0; f < n_features(); ++f) finders.emplace_back(candidates_[f]);
+  for (std::size_t f = 0; f < n_features(); ++f) finders.emplace_back(candidates_.of[f]);
   parallel_blocks(table.n_rows(), kTile, n_threads, [&](std::size_t begin, std::size_t end, int) {
     const std::size_t n = end - begin;
     std::array<double, kTile> x;
@@ -224,7 +288,7 @@ void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> re
     for (std::size_t f = 0; f < n_blocks() * kWidth; ++f) {
       Code* const to =
           codes_.data() + ((f / kWidth) * n_rows_ + first_row + begin) * kRowCodes + f % kWidth;
-      if (f >= n_features() || candidates_[f].empty()) {
+      if (f >= n_features() || candidates_.of[f].empty()) {
         for (std::size_t i = 0; i < n; ++i) to[i * kRowCodes] = to[i * kRowCodes + kWidth] = 0;
         continue;
       }
@@ -236,7 +300,7 @@ void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> re
       }
       finders[f].find({lowest.data(), n}, lower.data());
       finders[f].find({highest.data(), n}, upper.data());
-      if (has_missing_[f]) {
+      if (has_missing(f)) {
         for (std::size_t i = 0; i < n; ++i) {
           if (std::isnan(x[i])) lower[i] = upper[i] = missing_code();
         }
@@ -297,6 +361,12 @@ void EndCodes<Code>::find_busy(int n_threads) {
 #define HARDWOOD_TABLE(Code, ...)                                                                  \
   template EndCodes<Code>::EndCodes(const __VA_ARGS__&, std::span<const Reach>, std::size_t, bool, \
                                     int);
+#define HARDWOOD_CHOSEN(Code, ...)                                                             \
+  template EndCodes<Code>::EndCodes(const __VA_ARGS__&, std::span<const Reach>, EndCandidates, \
+                                    bool, int);
+HARDWOOD_CHOSEN(std::uint8_t, DenseTable<float>)
+HARDWOOD_CHOSEN(std::uint8_t, DenseTable<double>)
+#undef HARDWOOD_CHOSEN
 #define HARDWOOD_TABLES(Code)                                    \
   HARDWOOD_TABLE(Code, DenseTable<float>)                        \
   HARDWOOD_TABLE(Code, DenseTable<double>)                       \

@@ -13,6 +13,28 @@ namespace hardwood::bins {
 
 class ColumnReader;
 
+/// The candidate thresholds of all features.
+struct EndCandidates {
+  std::vector<std::vector<float>> of;  ///< of each feature, increasing
+  std::vector<std::uint8_t> missing;   ///< of each feature: is a value missing?
+
+  /// Codes are below this; a power of two, so that tables of codes have a fixed stride.
+  std::size_t n_codes() const;
+};
+
+/// The candidates of one feature from its values, increasing; see EndCodes. `most_codes`: that are
+/// told apart.
+std::vector<float> choose_end_candidates(std::span<const Value> values, const Reach& reach,
+                                         std::size_t max_bins, std::size_t most_codes,
+                                         bool at_rest, bool missing);
+
+/// Some rows of a table in codes, as EndCodes lays them out.
+template <class Code>
+struct EndRows {
+  const Code* codes;
+  std::size_t n_rows;  ///< without those at rest
+};
+
 /// Where the ends of every row's ball lie among the candidate thresholds: two codes for each row
 /// and feature, the numbers of candidates that are not above the lower end and not above the upper
 /// one. At candidate k a row is surely right if k < lower, surely left if k >= upper, and ambiguous
@@ -34,20 +56,31 @@ class EndCodes {
   template <class Table>
   EndCodes(const Table& table, std::span<const Reach> reach, std::size_t max_bins, bool at_rest,
            int n_threads);
+  /// With candidates that are already chosen.
+  template <class Table>
+  EndCodes(const Table& table, std::span<const Reach> reach, EndCandidates candidates, bool at_rest,
+           int n_threads);
+  /// Put rows together that are in codes already.
+  EndCodes(EndCandidates candidates, std::span<const EndRows<Code>> pieces, bool at_rest,
+           int n_threads);
 
   std::size_t n_rows() const { return n_rows_; }  ///< rows at rest included
-  std::size_t n_features() const { return candidates_.size(); }
+  std::size_t n_features() const { return candidates_.of.size(); }
   std::size_t n_blocks() const { return (n_features() + kWidth - 1) / kWidth; }
 
-  std::span<const float> candidates(std::size_t feature) const { return candidates_[feature]; }
-  /// Codes are below this; a power of two, so that tables of codes have a fixed stride.
+  std::span<const float> candidates(std::size_t feature) const { return candidates_.of[feature]; }
+  /// The place of a threshold among the candidates of a feature; throws if it is none of them.
+  std::size_t candidate(std::size_t feature, double threshold) const;
+  /// See EndCandidates.
   std::size_t n_codes() const { return n_codes_; }
   /// Both codes of a missing value: the last one, right of every candidate.
   Code missing_code() const { return static_cast<Code>(n_codes_ - 1); }
-  bool has_missing(std::size_t feature) const { return has_missing_[feature] != 0; }
+  bool has_missing(std::size_t feature) const { return candidates_.missing[feature] != 0; }
 
   /// The codes of row i begin at block(b)[i * kRowCodes]: lower ones of the block's features first.
   const Code* block(std::size_t b) const { return codes_.data() + b * n_rows_ * kRowCodes; }
+  /// Those of all blocks, one after the other.
+  std::span<const Code> all() const { return {codes_.data(), codes_.size()}; }
   const Code* lower(std::size_t feature) const {
     return block(feature / kWidth) + feature % kWidth;
   }
@@ -66,6 +99,7 @@ class EndCodes {
  private:
   void choose_all(const ColumnReader& table, std::span<const Reach> reach, std::size_t max_bins,
                   bool at_rest, int n_threads);
+  void encode(const ColumnReader& table, std::span<const Reach> reach, bool at_rest, int n_threads);
   void encode(const ColumnReader& table, std::span<const Reach> reach, std::size_t first_row,
               int n_threads);
 
@@ -73,9 +107,8 @@ class EndCodes {
 
   std::size_t n_rows_;
   std::size_t rest_;
+  EndCandidates candidates_;
   std::size_t n_codes_ = 2;
-  std::vector<std::vector<float>> candidates_;
-  std::vector<std::uint8_t> has_missing_;
   Buffer<Code> codes_;
   std::vector<Code> usual_;
   std::vector<Buffer<std::uint64_t>> busy_;

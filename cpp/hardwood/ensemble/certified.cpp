@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -48,12 +49,13 @@ class Output {
 
  public:
   Output(const Codes& codes, const CertifiedRound& round, std::size_t column, std::size_t n_rows,
-         int n_threads)
+         int n_threads, const Part& part)
       : codes_(codes),
         round_(round),
         column_(column),
         n_rows_(n_rows),
         n_threads_(n_threads),
+        part_(part),
         reached_((codes.n_rows() + kBlock - 1) / kBlock) {}
 
   grow::GrownTree step(std::vector<float>& gradient, std::vector<float>& hessian,
@@ -71,7 +73,11 @@ class Output {
       request.rules = round_.rules;
       request.seed = seed;
       request.n_threads = n_threads_;
+      request.part = part_;
       grow::CertifiedTree grown = grow_certified(codes_, request, memory);
+      g_sum_ = ExactSum(grown.g_total);
+      h_sum_ = ExactSum(grown.h_total);
+      loss_sum_ = ExactSum(total_loss(loss));
       find_reached(grown);
       checkpoint();
       refit(loss, grown);
@@ -79,6 +85,12 @@ class Output {
       add(grown.tree);
       return std::move(grown.tree);
     });
+  }
+
+  /// Add a tree whose thresholds are candidates to the ends of all rows.
+  void add(const grow::CertifiedTree& grown) {
+    find_reached(grown);
+    add(grown.tree);
   }
 
  private:
@@ -113,36 +125,28 @@ class Output {
     gradient.resize(n);
     hessian.resize(n);
     down_.resize(n);
-    struct Totals {
-      double g = 0, h = 0, loss = 0;
-    };
-    std::vector<Totals> parts(reached_.size());
     parallel_blocks(n, kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
-      Totals total;
       for (std::size_t i = begin; i < end; ++i) {
         const float y = label(i);
         const bool down = low_is_worse(loss, y, low(i), high(i));
-        const float margin = down ? low(i) : high(i);
-        const Slope slope = loss.slope(y, margin);
+        const Slope slope = loss.slope(y, down ? low(i) : high(i));
         down_[i] = down;
         gradient[i] = slope.gradient;
         hessian[i] = slope.hessian;
-        if (!trains(i)) continue;
-        total.g += weight(i) * std::abs(slope.gradient);
-        total.h += weight(i) * slope.hessian;
-        // The size of a logistic loss is known without looking.
-        total.loss += weight(i) * (Loss::kSided ? 1.0 : std::abs(loss.loss(y, margin)));
       }
-      parts[begin / kBlock] = total;
     });
-    Totals total;
-    for (const Totals& part : parts) {
-      total.g += part.g, total.h += part.h, total.loss += part.loss;
-    }
-    g_sum_ = ExactSum(total.g);
-    h_sum_ = ExactSum(total.h);
-    loss_sum_ = ExactSum(total.loss);
     return list_rows(rows);
+  }
+
+  /// About what the losses of the rows add up to.
+  template <class Loss>
+  double total_loss(const Loss& loss) const {
+    return about_sum(codes_.n_rows(), n_threads_, part_, [&](std::size_t i) {
+      if (!trains(i)) return 0.0;
+      // The size of a logistic loss is known without looking.
+      const float margin = down_[i] ? low(i) : high(i);
+      return weight(i) * (Loss::kSided ? 1.0 : std::abs(loss.loss(label(i), margin)));
+    });
   }
 
   /// The rows that train in order, first those that the adversary pushes down; how many these are.
@@ -285,9 +289,9 @@ class Output {
       if (now < least) least = now, best = value;
       if (k == round_.n_refits) break;
       const double damping = 1 / (1 + 0.5 * k);
+      const std::vector<double> best_alone = wanted_values(loss, value);
       for (std::size_t l = 0; l < leaves_.size(); ++l) {
-        const double wanted =
-            std::clamp(wanted_value(loss, l, value[l]), leaves_[l].low, leaves_[l].high);
+        const double wanted = std::clamp(best_alone[l], leaves_[l].low, leaves_[l].high);
         value[l] = static_cast<float>(value[l] + damping * (wanted - double{value[l]}));
       }
     }
@@ -335,12 +339,26 @@ class Output {
       for (std::size_t l = 0; l < n_leaves; ++l) sums_[l].g += part[l].g, sums_[l].h += part[l].h;
     }
     double objective = std::accumulate(losses.begin(), losses.end(), 0.0);
+    if (part_.others) objective = look_at_parts(objective);
     if constexpr (!std::is_same_v<Loss, Quantile>) {
       for (const float w : value) {
         objective += round_.rules.reg_lambda / 2 * w * w + round_.rules.reg_alpha * std::abs(w);
       }
     }
     return objective;
+  }
+
+  /// Add up `sums_` over all parts; gives the loss of all.
+  double look_at_parts(double total_loss) {
+    std::vector<std::int64_t> wire{loss_sum_.whole(total_loss)};
+    for (const LeafSums& sum : sums_) {
+      wire.insert(wire.end(), {g_sum_.whole(sum.g), h_sum_.whole(sum.h)});
+    }
+    part_.sum(wire);
+    for (std::size_t l = 0; l < sums_.size(); ++l) {
+      sums_[l] = {g_sum_.sum(wire[2 * l + 1]), h_sum_.sum(wire[2 * l + 2])};
+    }
+    return loss_sum_.sum(wire[0]);
   }
 
   /// Memory for the rows of a block, and of a chunk of it.
@@ -390,34 +408,58 @@ class Output {
     return total;
   }
 
-  /// Where a leaf's value would be best, its rows staying in it.
+  /// Where the values of leaves would be best, their rows staying in them.
   template <class Loss>
-  double wanted_value(const Loss&, std::size_t l, float value) {
+  std::vector<double> wanted_values(const Loss&, std::span<const float> value) const {
     const double lambda = round_.rules.reg_lambda, alpha = round_.rules.reg_alpha;
-    const double h = sums_[l].h, pull = h * value - sums_[l].g;
-    const double soft = pull > alpha ? pull - alpha : pull < -alpha ? pull + alpha : 0.0;
-    return h + lambda > 0 ? soft / (h + lambda) : 0.0;
+    std::vector<double> wanted;
+    for (std::size_t l = 0; l < leaves_.size(); ++l) {
+      const double h = sums_[l].h, pull = h * value[l] - sums_[l].g;
+      const double soft = pull > alpha ? pull - alpha : pull < -alpha ? pull + alpha : 0.0;
+      wanted.push_back(h + lambda > 0 ? soft / (h + lambda) : 0.0);
+    }
+    return wanted;
   }
-  double wanted_value(const Quantile& loss, std::size_t l, float value) {
+  /// A quantile of the residuals of each leaf: by bisection over the floats, which are as integers
+  /// in the same order, so that parts tell each other weights only. Hessians are 1, so that their sum is the weight of a leaf.
+  std::vector<double> wanted_values(const Quantile& loss, std::span<const float> value) const {
     struct Residual {
-      float residual;
-      double weight;
+      std::int64_t key;
+      std::uint32_t leaf;
+      std::int64_t weight;
     };
     std::vector<Residual> residuals;
-    double total = 0;
     for (std::size_t i = 0; i < codes_.n_rows(); ++i) {
-      if (!trains(i) || worst_leaf_[i].leaf != l) continue;
-      residuals.push_back({label(i) - worst_leaf_[i].margin, double{weight(i)}});
-      total += residuals.back().weight;
+      if (!trains(i)) continue;
+      const auto bits = std::bit_cast<std::int32_t>(label(i) - worst_leaf_[i].margin);
+      residuals.push_back({bits < 0 ? -std::int64_t{bits & 0x7fffffff} : bits, worst_leaf_[i].leaf,
+                       h_sum_.whole(h_sum_.term(double{weight(i)}, 1.0))});
     }
-    if (residuals.empty()) return value;
-    std::ranges::sort(residuals, {}, &Residual::residual);
-    double below = 0;
-    for (const Residual& one : residuals) {
-      below += one.weight;
-      if (below >= loss.share * total * (1 - 1e-12)) return value + double{one.residual};
+    const std::size_t n_leaves = leaves_.size();
+    constexpr std::int64_t kLargest = std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
+    std::vector<std::int64_t> least(n_leaves, -kLargest), most(n_leaves, kLargest), middle, below;
+    while (least != most) {
+      middle.clear();
+      // Halved downwards, below zero, too.
+      for (std::size_t l = 0; l < n_leaves; ++l) middle.push_back((least[l] + most[l]) >> 1);
+      below.assign(n_leaves, 0);
+      for (const Residual& residual : residuals) {
+        if (residual.key <= middle[residual.leaf]) below[residual.leaf] += residual.weight;
+      }
+      part_.sum(below);
+      for (std::size_t l = 0; l < n_leaves; ++l) {
+        if (least[l] == most[l]) continue;
+        const bool enough = h_sum_.sum(below[l]) >= loss.share * sums_[l].h * (1 - 1e-12);
+        (enough ? most : least)[l] = enough ? middle[l] : middle[l] + 1;
+      }
     }
-    return value + double{residuals.back().residual};
+    std::vector<double> wanted;
+    for (std::size_t l = 0; l < n_leaves; ++l) {
+      const auto size = std::bit_cast<float>(static_cast<std::int32_t>(std::abs(most[l])));
+      const double residual = most[l] < 0 ? -double{size} : double{size};
+      wanted.push_back(sums_[l].h > 0 ? value[l] + residual : double{value[l]});
+    }
+    return wanted;
   }
 
   /// Add the finished tree to the ends of all rows.
@@ -442,6 +484,7 @@ class Output {
   std::size_t column_;
   std::size_t n_rows_;
   int n_threads_;
+  Part part_;
   std::vector<std::uint8_t> down_;
   std::vector<Reached> reached_;  // of each block of rows
   std::vector<Leaf> leaves_;
@@ -497,17 +540,50 @@ std::vector<grow::GrownTree> CertifiedBoosting<Code>::step(const CertifiedRound&
   const auto grow_one = [&](std::size_t k, std::size_t slot, int threads) {
     if (!workspaces_[slot]) workspaces_[slot] = std::make_shared<Workspace>();
     Workspace& work = *workspaces_[slot];
-    trees[k] = Output<Code>(codes_, round, k, n_rows_, threads)
+    trees[k] = Output<Code>(codes_, round, k, n_rows_, threads, part())
                    .step(work.gradient, work.hessian, work.rows, work.memory,
                          round.seed * n_outputs + k + 1);
   };
-  // A tree a thread needs no waiting for each other; the trees that are left over are shared.
-  const std::size_t n_alone = n_threads > 1 ? n_outputs - n_outputs % std::size_t(n_threads) : 0;
+  // A tree a thread needs no waiting for each other; the trees that are left over are shared. Parts
+  // ask each other on one thread.
+  const bool alone = n_threads > 1 && !others_;
+  const std::size_t n_alone = alone ? n_outputs - n_outputs % std::size_t(n_threads) : 0;
   parallel_for(n_alone, n_threads, [&](std::size_t k, int thread) {
     grow_one(k, static_cast<std::size_t>(thread), 1);
   });
   for (std::size_t k = n_alone; k < n_outputs; ++k) grow_one(k, 0, n_threads);
   return trees;
+}
+
+template <class Code>
+void CertifiedBoosting<Code>::add(const model::Trees& trees, Matrix<float> low, Matrix<float> high,
+                                  int n_threads) const {
+  CertifiedRound round;
+  round.low = low;
+  round.high = high;
+  if (low.n_rows != codes_.n_rows() || high.n_rows != codes_.n_rows() ||
+      low.n_cols != trees.n_outputs() || high.n_cols != trees.n_outputs()) {
+    throw std::invalid_argument("low and high need one entry a row and output.");
+  }
+  for (std::size_t k = 0; k < trees.n_trees(); ++k) {
+    grow::CertifiedTree grown;
+    const auto end = static_cast<std::size_t>(trees.tree_start[k + 1]);
+    for (auto i = static_cast<std::size_t>(trees.tree_start[k]); i < end; ++i) {
+      grown.tree.feature.push_back(trees.feature[i]);
+      grown.tree.left.push_back(trees.left[i]);
+      grown.tree.right.push_back(trees.right[i]);
+      grown.tree.missing_left.push_back(trees.missing_left[i]);
+      grown.tree.value.push_back(static_cast<float>(trees.value[i]));
+      grown.candidate.push_back(0);
+      if (trees.feature[i] == kLeaf) continue;
+      grown.candidate.back() = static_cast<std::uint32_t>(
+          codes_.candidate(static_cast<std::size_t>(trees.feature[i]), trees.threshold[i]));
+    }
+    grown.value_low.resize(grown.candidate.size());
+    grown.value_high.resize(grown.candidate.size());
+    const auto column = static_cast<std::size_t>(trees.tree_output[k]);
+    Output<Code>(codes_, round, column, n_rows_, n_threads, {}).add(grown);
+  }
 }
 
 template class CertifiedBoosting<std::uint8_t>;

@@ -30,17 +30,82 @@ double dot(const Vector& a, const Vector& b) {
 /// then their positions among the tree's nodes.
 using Reached = std::vector<std::uint32_t>;
 
+/// Finds the leaves of rows as they are.
 template <class X>
+struct PlainRows {
+  const model::Trees& trees;
+  Matrix<const X> x;
+  std::span<const JointRows> rows;
+
+  template <class Visit>
+  void visit(std::size_t tree, std::size_t copy, std::size_t row, std::vector<std::size_t>& open,
+             Visit&& visit) const {
+    model::visit_reached(trees, tree, x.row(row), rows[copy].reach, open, visit);
+  }
+};
+
+/// Finds the leaves of rows that are in codes; a second copy of them is at rest.
+struct CodedRows {
+  const model::Trees& trees;
+  const bins::EndCodes<std::uint8_t>& codes;
+  std::vector<std::size_t> candidate = {};  // of each node
+
+  CodedRows(const model::Trees& of, const bins::EndCodes<std::uint8_t>& in)
+      : trees(of), codes(in), candidate(of.n_nodes()) {
+    for (std::size_t i = 0; i < candidate.size(); ++i) {
+      if (trees.feature[i] == kLeaf) continue;
+      candidate[i] =
+          codes.candidate(static_cast<std::size_t>(trees.feature[i]), trees.threshold[i]);
+    }
+  }
+
+  /// In the order of `visit_reached`.
+  template <class Visit>
+  void visit(std::size_t tree, std::size_t copy, std::size_t row, std::vector<std::size_t>& open,
+             Visit&& visit) const {
+    const auto first = static_cast<std::size_t>(trees.tree_start[tree]);
+    const std::size_t at = (row + copy * codes.rest()) * codes.kRowCodes;
+    open.assign(1, first);
+    while (!open.empty()) {
+      const std::size_t node = open.back();
+      open.pop_back();
+      if (trees.feature[node] == kLeaf) {
+        visit(node);
+        continue;
+      }
+      const auto f = static_cast<std::size_t>(trees.feature[node]);
+      const std::uint8_t* const code = codes.lower(f) + at;
+      bool left = candidate[node] >= code[0], right = candidate[node] < code[codes.kWidth];
+      if (codes.has_missing(f) && code[0] == codes.missing_code()) {
+        left = trees.missing_left[node] != 0;
+        right = !left;
+      }
+      if (right) open.push_back(first + static_cast<std::size_t>(trees.right[node]));
+      if (left) open.push_back(first + static_cast<std::size_t>(trees.left[node]));
+    }
+  }
+};
+
+template <class Finder>
 class Objective {
  public:
-  Objective(const model::Trees& trees, Matrix<const X> x, std::span<const float> y,
-            std::span<const float> weight, std::span<const JointRows> rows, const JointRefit& how)
-      : trees_(trees), x_(x), y_(y), weight_(weight), rows_(rows), how_(how) {
-    n_blocks_ = (x.n_rows + kBlock - 1) / kBlock * rows.size();
-    omega_.assign(x.n_rows * rows.size(), 1.0f);
-    double total = static_cast<double>(x.n_rows);
-    if (!weight.empty()) total = std::accumulate(weight.begin(), weight.end(), 0.0);
-    sum_ = ExactSum(total);
+  /// `shares`: what each copy of the rows counts.
+  Objective(const model::Trees& trees, const Finder& finder, std::size_t n_rows,
+            std::vector<double> shares, std::span<const float> y, std::span<const float> weight,
+            const JointRefit& how, const Part& part)
+      : trees_(trees),
+        finder_(finder),
+        n_rows_(n_rows),
+        y_(y),
+        weight_(weight),
+        shares_(std::move(shares)),
+        how_(how),
+        part_(part) {
+    n_blocks_ = (n_rows + kBlock - 1) / kBlock * shares_.size();
+    omega_.assign(n_rows * shares_.size(), 1.0f);
+    sum_ = ExactSum(about_sum(n_rows, how.n_threads, part, [&](std::size_t i) {
+      return weight.empty() ? 1.0 : double{weight[i]};
+    }));
     keeps_ = 2 * omega_.size() * trees.n_trees() < kMostKept;
     if (keeps_) reached_.resize(n_blocks_ * trees.n_trees());
     parallel_for(n_blocks_, how.n_threads, [&](std::size_t b, int) {
@@ -61,7 +126,7 @@ class Objective {
         const double loss = log_loss(&margin[i * n_outputs()], label(b, i), nullptr);
         // The log odds of the own class: p = exp(-loss).
         const double odds = -loss - std::log(std::max(-std::expm1(-loss), 1e-12));
-        omega_[row(b, i) + copy(b) * x_.n_rows] =
+        omega_[row(b, i) + copy(b) * n_rows_] =
             static_cast<float>(1 / (1 + std::exp(-(odds + how_.patience))));
       }
     });
@@ -81,20 +146,31 @@ class Objective {
         losses[share] += look_at(b, value, gradients[share], shares);
       }
     });
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      gradient[i] = how_.penalty * value[i];
-      for (const Vector& part : gradients) gradient[i] += part[i];
+    std::ranges::fill(gradient, 0.0);
+    for (const Vector& share : gradients) {
+      for (std::size_t i = 0; i < value.size(); ++i) gradient[i] += share[i];
     }
-    return std::accumulate(losses.begin(), losses.end(), 0.0) +
-           how_.penalty / 2 * dot(value, value);
+    const double loss = of_all(std::accumulate(losses.begin(), losses.end(), 0.0), gradient);
+    for (std::size_t i = 0; i < value.size(); ++i) gradient[i] += how_.penalty * value[i];
+    return loss + how_.penalty / 2 * dot(value, value);
   }
 
  private:
+  /// The loss and the gradient of all parts.
+  double of_all(double loss, Vector& gradient) const {
+    if (!part_.others) return loss;
+    std::vector<std::int64_t> wire{sum_.whole(loss)};
+    for (const double one : gradient) wire.push_back(sum_.whole(one));
+    part_.sum(wire);
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = sum_.sum(wire[i + 1]);
+    return sum_.sum(wire[0]);
+  }
+
   std::size_t n_outputs() const { return trees_.n_outputs(); }
-  std::size_t blocks_a_copy() const { return n_blocks_ / rows_.size(); }
+  std::size_t blocks_a_copy() const { return n_blocks_ / shares_.size(); }
   std::size_t copy(std::size_t b) const { return b / blocks_a_copy(); }
   std::size_t row(std::size_t b, std::size_t i) const { return b % blocks_a_copy() * kBlock + i; }
-  std::size_t size(std::size_t b) const { return std::min(kBlock, x_.n_rows - row(b, 0)); }
+  std::size_t size(std::size_t b) const { return std::min(kBlock, n_rows_ - row(b, 0)); }
   std::size_t label(std::size_t b, std::size_t i) const {
     return static_cast<std::size_t>(y_[row(b, i)]);
   }
@@ -108,9 +184,9 @@ class Objective {
     for (std::size_t i = 0; i < size(b); ++i) {
       const std::size_t at = reached.size();
       reached.push_back(0);
-      model::visit_reached(
-          trees_, tree, x_.row(row(b, i)), rows_[copy(b)].reach, open,
-          [&](std::size_t node) { reached.push_back(static_cast<std::uint32_t>(node)); });
+      finder_.visit(tree, copy(b), row(b, i), open, [&](std::size_t node) {
+        reached.push_back(static_cast<std::uint32_t>(node));
+      });
       reached[at] = static_cast<std::uint32_t>(reached.size() - at - 1);
     }
     reached.shrink_to_fit();
@@ -180,7 +256,7 @@ class Objective {
     double total = 0;
     for (std::size_t i = 0; i < size(b); ++i) {
       double* const of_row = &pull[i * n_outputs()];
-      const double share = double{omega_[row(b, i) + copy(b) * x_.n_rows]} * rows_[copy(b)].share;
+      const double share = double{omega_[row(b, i) + copy(b) * n_rows_]} * shares_[copy(b)];
       total +=
           sum_.term(weight(b, i), share * log_loss(&margin[i * n_outputs()], label(b, i), of_row));
       for (std::size_t c = 0; c < n_outputs(); ++c) of_row[c] *= share;
@@ -204,10 +280,12 @@ class Objective {
   }
 
   const model::Trees& trees_;
-  Matrix<const X> x_;
+  const Finder& finder_;
+  std::size_t n_rows_;
   std::span<const float> y_, weight_;
-  std::span<const JointRows> rows_;
+  std::vector<double> shares_;
   const JointRefit& how_;
+  Part part_;
   std::size_t n_blocks_;  // of all copies of the rows
   bool keeps_;            // `reached_`, or finds it anew each time
   std::vector<Reached> reached_;
@@ -250,18 +328,18 @@ class Curvature {
   std::deque<Vector> steps_, changes_;
 };
 
-}  // namespace
-
-template <class X>
-std::vector<float> joint_refit(const model::Trees& trees, Matrix<const X> x,
-                               std::span<const float> y, std::span<const float> weight,
-                               std::span<const JointRows> rows, const JointRefit& how) {
-  if (trees.has_categories() || trees.n_values != 1 || y.size() != x.n_rows ||
-      x.n_cols != static_cast<std::size_t>(trees.n_features) ||
-      (!weight.empty() && weight.size() != x.n_rows)) {
+void check(const model::Trees& trees, std::size_t n_rows, std::size_t n_features,
+           std::span<const float> y, std::span<const float> weight) {
+  if (trees.has_categories() || trees.n_values != 1 || y.size() != n_rows ||
+      n_features != static_cast<std::size_t>(trees.n_features) ||
+      (!weight.empty() && weight.size() != n_rows)) {
     throw std::invalid_argument("rows and labels must have the shapes of the model.");
   }
-  Objective<X> objective(trees, x, y, weight, rows, how);
+}
+
+template <class Finder>
+std::vector<float> minimise(const model::Trees& trees, Objective<Finder>& objective,
+                            const JointRefit& how) {
   // Inner nodes hold values of no meaning; no row reaches them.
   Vector value(trees.n_nodes());
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -296,6 +374,31 @@ std::vector<float> joint_refit(const model::Trees& trees, Matrix<const X> x,
     if (gained < 1e-6 * std::abs(now)) break;
   }
   return {value.begin(), value.end()};
+}
+
+}  // namespace
+
+template <class X>
+std::vector<float> joint_refit(const model::Trees& trees, Matrix<const X> x,
+                               std::span<const float> y, std::span<const float> weight,
+                               std::span<const JointRows> rows, const JointRefit& how) {
+  check(trees, x.n_rows, x.n_cols, y, weight);
+  std::vector<double> shares;
+  for (const JointRows& copy : rows) shares.push_back(copy.share);
+  const PlainRows<X> finder{trees, x, rows};
+  Objective objective(trees, finder, x.n_rows, shares, y, weight, how, {});
+  return minimise(trees, objective, how);
+}
+
+std::vector<float> joint_refit(const model::Trees& trees, const bins::EndCodes<std::uint8_t>& codes,
+                               std::span<const float> y, std::span<const float> weight,
+                               double robustness, const JointRefit& how, const Part& part) {
+  check(trees, codes.rest(), codes.n_features(), y, weight);
+  const CodedRows finder(trees, codes);
+  std::vector<double> shares{robustness};
+  if (codes.rest() < codes.n_rows()) shares.push_back(1 - robustness);
+  Objective objective(trees, finder, codes.rest(), shares, y, weight, how, part);
+  return minimise(trees, objective, how);
 }
 
 template std::vector<float> joint_refit(const model::Trees&, Matrix<const float>,

@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "hardwood/bins/end_codes.hpp"
 #include "hardwood/model/trees.hpp"
+#include "hardwood/part.hpp"
 #include "hardwood/threat.hpp"
 #include "hardwood/types.hpp"
 
@@ -35,5 +37,12 @@ template <class X>
 std::vector<float> joint_refit(const model::Trees& trees, Matrix<const X> x,
                                std::span<const float> y, std::span<const float> weight,
                                std::span<const JointRows> rows, const JointRefit& how);
+
+/// The same for rows in codes, of which others may have more: everybody gets the same values, those
+/// of all rows. Thresholds of the trees are candidates of the codes. Rows at rest, if the codes have
+/// them, count by what `robustness` leaves.
+std::vector<float> joint_refit(const model::Trees& trees, const bins::EndCodes<std::uint8_t>& codes,
+                               std::span<const float> y, std::span<const float> weight,
+                               double robustness, const JointRefit& how, const Part& part);
 
 }  // namespace hardwood::ensemble

@@ -13,6 +13,7 @@
 
 #include "hardwood/grow/driver.hpp"
 #include "hardwood/grow/fixed_point.hpp"
+#include "hardwood/grow/node_sums.hpp"
 #include "hardwood/parallel.hpp"
 
 namespace hardwood::grow {
@@ -21,6 +22,7 @@ namespace {
 constexpr std::size_t kBlock = 1 << 14;      // rows handled together
 constexpr std::size_t kWorthThreads = 4096;  // rows below which a node stays on one thread
 constexpr std::size_t kAhead = 16;           // rows whose codes are asked for in advance
+constexpr std::size_t kBytesTogether = 1 << 26;  // of the histograms of one message
 
 /// Rows carry whether another node owns them in the highest bit of their number.
 constexpr std::uint32_t kShared = 1u << 31;
@@ -73,7 +75,7 @@ struct Split {
 
 struct Node {
   std::int32_t depth = 0;
-  std::size_t n_rows = 0;
+  std::size_t n_rows = 0;  // of all parts
   GridSum total;
   double value_low = -std::numeric_limits<double>::infinity();
   double value_high = std::numeric_limits<double>::infinity();
@@ -82,7 +84,9 @@ struct Node {
 };
 
 GradientColumn column_of(const CertifiedRequest& request) {
-  return {request.gradient.data(), request.hessian.data(), 1, request.gradient.size(),
+  // No list of rows means all of them; a part can have none.
+  const std::size_t n_rows = request.rows.empty() ? 0 : request.gradient.size();
+  return {request.gradient.data(), request.hessian.data(), 1, n_rows,
           request.weight.empty() ? nullptr : request.weight.data()};
 }
 
@@ -121,6 +125,7 @@ class Grower {
       : codes_(codes),
         request_(request),
         rules_(request.rules),
+        part_(request.part),
         grid_(grid),
         memory_(memory),
         n_threads_(std::max(request.n_threads, 1)),
@@ -155,8 +160,8 @@ class Grower {
     const GradientColumn gradients = column_of(request_);
     // On every second place of the grid, so that half a row is on it as well.
     const Grid coarse{grid_.g_bits - 1, grid_.h_bits - 1, grid_.wide};
-    put_on_grid<Stat>(gradients, request_.rows, coarse, request_.seed, rows.data.data(),
-                      n_threads_);
+    put_on_grid<Stat>(gradients, request_.rows, coarse, request_.seed, rows.data.data(), n_threads_,
+                      {nullptr, part_.number});
     std::vector<GridSum> sums((rows.n + kBlock - 1) / kBlock);
     parallel_blocks(rows.n, kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
       GridSum& sum = sums[begin / kBlock];
@@ -166,12 +171,14 @@ class Grower {
       }
     });
     Node root;
-    root.n_rows = rows.n;
     root.total = std::accumulate(sums.begin(), sums.end(), GridSum{});
+    add_cells<GridSum>(part_, [&](auto&& visit) { visit(&root.total, 1); });
+    root.n_rows = static_cast<std::size_t>(root.total.n);
     Buffer<Cell> cells;
     if (may_split(root)) {
       cells = memory_.cells.take(n_cells());
       build(rows, cells.data(), n_threads_);
+      add_parts({cells.data()});
       std::vector<Split> best(blocks_.size(), Split{rules_.least_gain});
       const NewtonCriterion criterion = criterion_of(root);
       parallel_for(blocks_.size(), n_threads_, [&](std::size_t b, int) {
@@ -204,19 +211,26 @@ class Grower {
     return row;
   }
 
+  bool in_parts() const { return part_.others != nullptr; }
+
   /// Large nodes are split by all threads together, the others by whoever is free. The smaller
   /// child is opened first, so that few histograms wait.
   void grow_nodes() {
-    Driver<Open> driver(rules_.max_leaf_nodes, Order::kTasks);
+    Driver<Open> driver(rules_.max_leaf_nodes, in_parts() ? Order::kLevels : Order::kTasks,
+                        std::max<std::size_t>(kBytesTogether / (n_cells() * sizeof(Cell) + 1), 1));
     for (Open& open : open_) driver.push(ranked(std::move(open)));
     driver.run(n_threads_, checkpoint,
                [&](std::vector<Open> nodes, int n_threads, std::vector<Open>& more) {
-                 for (Open& next : nodes) {
-                   std::vector<Open> children;
-                   const int n_helpers = next.n_rows < kWorthThreads ? 1 : n_threads;
-                   expand(std::move(next), n_helpers, children);
-                   for (Open& child : children) more.push_back(ranked(std::move(child)));
+                 std::vector<Open> children;
+                 if (in_parts()) {
+                   expand_together(std::move(nodes), n_threads, children);
+                 } else {
+                   for (Open& next : nodes) {
+                     const int n_helpers = next.n_rows < kWorthThreads ? 1 : n_threads;
+                     expand(std::move(next), n_helpers, children);
+                   }
                  }
+                 for (Open& child : children) more.push_back(ranked(std::move(child)));
                });
     for (Open& open : driver.rest()) close(std::move(open));
   }
@@ -496,52 +510,147 @@ class Grower {
 
   // Growing
 
+  /// A node that is being split, and its children.
+  struct Family {
+    Open parent;
+    Node node;
+    Buffer<std::uint8_t> sides;  // of the rows
+    std::vector<Stretch> stretches;
+    Node left, right;
+    std::size_t n_both = 0, n_missing = 0;
+    Open left_open, right_open;
+    bool searched = false;  // a child may split
+    bool derives = false;   // the histogram of the larger child comes from the parent's
+    Rows both;
+    Buffer<Cell> both_cells;  // in parts
+
+    bool left_is_small() const { return left.n_rows <= right.n_rows; }
+    Node& small() { return left_is_small() ? left : right; }
+    Node& large() { return left_is_small() ? right : left; }
+    Open& small_open() { return left_is_small() ? left_open : right_open; }
+    Open& large_open() { return left_is_small() ? right_open : left_open; }
+  };
+
   /// Split a node. The histogram of the larger child is the parent's without the smaller child's,
   /// and with those rows added that are in both: a row counts by half more in the two than in the
   /// parent.
   void expand(Open parent, int n_threads, std::vector<Open>& open) {
-    Node node = node_at(parent.node);
-    Buffer<std::uint8_t> sides = memory_.sides.take(parent.rows.n);
-    std::vector<Stretch> stretches = count(parent.rows, node.split, sides.data(), n_threads);
-    Node left, right;
-    std::size_t n_both = 0, n_missing = 0;
-    for (const Stretch& stretch : stretches) {
-      left.total += stretch.left;
-      right.total += stretch.right;
-      left.n_rows += stretch.n_left;
-      right.n_rows += stretch.n_right;
-      n_both += stretch.n_both;
-      n_missing += stretch.n_missing;
+    Family family = family_of(std::move(parent), n_threads);
+    settle(family);
+    move_rows(family, n_threads);
+    if (family.searched) search_children(family, n_threads);
+    finish(std::move(family), open);
+  }
+
+  /// The same for all nodes of a level of a table in parts: one message says how many rows go
+  /// where, another one adds up the histograms.
+  void expand_together(std::vector<Open> parents, int n_threads, std::vector<Open>& open) {
+    std::vector<Family> families;
+    for (Open& parent : parents) families.push_back(family_of(std::move(parent), n_threads));
+    std::vector<std::int64_t> sums;
+    const auto each = [&](auto&& visit) {
+      for (Family& family : families) {
+        for (Node* const child : {&family.left, &family.right}) {
+          visit(child->total.g), visit(child->total.h), visit(child->n_rows);
+        }
+        visit(family.n_both), visit(family.n_missing);
+      }
+    };
+    each([&](const auto& sum) { sums.push_back(static_cast<std::int64_t>(sum)); });
+    part_.sum(sums);
+    std::size_t next = 0;
+    each([&](auto& sum) { sum = static_cast<std::remove_reference_t<decltype(sum)>>(sums[next++]); });
+    struct Asked {
+      const Rows* rows;
+      Cell* cells;
+    };
+    std::vector<Asked> asked;
+    for (Family& family : families) {
+      settle(family);
+      move_rows(family, n_threads);
+      if (!family.searched) continue;
+      Cell* const small_cells = family.small_open().cells.data();
+      if (family.derives || may_split(family.small())) {
+        asked.push_back({&family.small_open().rows, small_cells});
+      }
+      if (family.derives) {
+        family.both_cells = memory_.cells.take(n_cells());
+        asked.push_back({&family.both, family.both_cells.data()});
+      } else if (may_split(family.large())) {
+        asked.push_back({&family.large_open().rows, family.large_open().cells.data()});
+      }
     }
+    parallel_for(asked.size() * blocks_.size(), n_threads, [&](std::size_t i, int) {
+      const Asked& one = asked[i / blocks_.size()];
+      build_block(*one.rows, i % blocks_.size(), one.cells);
+    });
+    std::vector<Cell*> tables;
+    for (const Asked& one : asked) tables.push_back(one.cells);
+    add_parts(tables);
+    parallel_for(families.size(), n_threads, [&](std::size_t i, int) {
+      if (families[i].searched) search_children_of_all(families[i]);
+    });
+    for (Family& family : families) {
+      memory_.cells.give_back(std::move(family.both_cells));
+      finish(std::move(family), open);
+    }
+  }
+
+  /// Where the rows of a node go, and what its children add up to, in this part.
+  Family family_of(Open parent, int n_threads) {
+    Family family;
+    family.node = node_at(parent.node);
+    family.sides = memory_.sides.take(parent.rows.n);
+    family.stretches = count(parent.rows, family.node.split, family.sides.data(), n_threads);
+    family.parent = std::move(parent);
+    for (const Stretch& stretch : family.stretches) {
+      family.left.total += stretch.left;
+      family.right.total += stretch.right;
+      family.left.n_rows += stretch.n_left;
+      family.right.n_rows += stretch.n_right;
+      family.n_both += stretch.n_both;
+      family.n_missing += stretch.n_missing;
+    }
+    return family;
+  }
+
+  /// With the sums of all parts.
+  void settle(Family& family) const {
+    Node &left = family.left, &right = family.right;
     left.total.n = static_cast<std::int64_t>(left.n_rows);
     right.total.n = static_cast<std::int64_t>(right.n_rows);
     // Without missing values they would go with the larger number of rows.
-    if (n_missing == 0) node.split.missing_left = left.n_rows >= right.n_rows;
-    bound(node, left, right);
+    if (family.n_missing == 0) family.node.split.missing_left = left.n_rows >= right.n_rows;
+    bound(family.node, left, right);
+    family.searched = may_split(left) || may_split(right);
+    const std::size_t cost = family.n_both + (may_split(family.small()) ? 0 : family.small().n_rows);
+    family.derives = may_split(family.large()) && cost < family.large().n_rows;
+  }
 
-    Open left_open, right_open;
-    if (may_split(left) || may_split(right)) {
-      const bool left_is_small = left.n_rows <= right.n_rows;
-      Node& small = left_is_small ? left : right;
-      Node& large = left_is_small ? right : left;
-      const std::size_t cost = n_both + (may_split(small) ? 0 : small.n_rows);
-      const bool derives = may_split(large) && cost < large.n_rows;
-      Parted rows = part(parent.rows, node.split, stretches, sides.data(), derives, n_threads);
+  /// Give the children rows of their own, unless both are leaves.
+  void move_rows(Family& family, int n_threads) {
+    Open& parent = family.parent;
+    if (family.searched) {
+      Parted rows = part(parent.rows, family.node.split, family.stretches, family.sides.data(),
+                         family.derives, n_threads);
       memory_.rows.give_back(std::move(parent.rows.data));
-      left_open.rows = std::move(rows.left);
-      right_open.rows = std::move(rows.right);
-      Open& small_open = left_is_small ? left_open : right_open;
-      Open& large_open = left_is_small ? right_open : left_open;
-      small_open.cells = memory_.cells.take(n_cells());
-      large_open.cells = std::move(parent.cells);
-      search_children(small, small_open, large, large_open, rows.both, derives, n_threads);
-      memory_.rows.give_back(std::move(rows.both.data));
+      family.left_open.rows = std::move(rows.left);
+      family.right_open.rows = std::move(rows.right);
+      family.both = std::move(rows.both);
+      family.small_open().cells = memory_.cells.take(n_cells());
+      family.large_open().cells = std::move(parent.cells);
     } else {
-      close(std::move(parent));
+      memory_.rows.give_back(std::move(parent.rows.data));
+      memory_.cells.give_back(std::move(parent.cells));
     }
-    memory_.sides.give_back(std::move(sides));
-    left_open.node = add_children(parent.node, node, left, right);
-    right_open.node = left_open.node + 1;
+    memory_.sides.give_back(std::move(family.sides));
+  }
+
+  void finish(Family family, std::vector<Open>& open) {
+    memory_.rows.give_back(std::move(family.both.data));
+    family.left_open.node =
+        add_children(family.parent.node, family.node, family.left, family.right);
+    family.right_open.node = family.left_open.node + 1;
     const auto keep = [&](const Node& child, Open child_open) {
       if (child.split.feature != kLeaf) {
         open.push_back(std::move(child_open));
@@ -550,13 +659,55 @@ class Grower {
       }
     };
     // Last in, first out: the smaller child goes first.
-    const bool left_is_small = left.n_rows <= right.n_rows;
-    keep(left_is_small ? right : left, std::move(left_is_small ? right_open : left_open));
-    keep(left_is_small ? left : right, std::move(left_is_small ? left_open : right_open));
+    keep(family.large(), std::move(family.large_open()));
+    keep(family.small(), std::move(family.small_open()));
   }
 
-  void search_children(Node& small, Open& small_open, Node& large, Open& large_open,
-                       const Rows& both, bool derives, int n_threads) {
+  /// Add up over all parts what these tables have: only cells travel that somebody reads.
+  void add_parts(const std::vector<Cell*>& tables) const {
+    if (tables.empty()) return;
+    add_cells<Cell>(part_, [&](auto&& visit) {
+      for (Cell* const table : tables) {
+        Cell* cells = table;
+        for (const Block& block : blocks_) {
+          for (const Feature feature : block.features) {
+            const auto f = static_cast<std::size_t>(feature);
+            Cell* const of_feature = cells + 2 * (f % kWidth) * n_codes_;
+            for (const std::size_t side : {0, 1}) {
+              visit(of_feature + side * n_codes_, codes_.candidates(f).size());
+            }
+            if (codes_.has_missing(f)) visit(of_feature + codes_.missing_code(), std::size_t{1});
+          }
+          cells += block_cells_;
+        }
+      }
+    });
+  }
+
+  /// `search_children` of histograms that are those of all parts.
+  void search_children_of_all(Family& family) {
+    Cell* const small_cells = family.small_open().cells.data();
+    Cell* const large_cells = family.large_open().cells.data();
+    if (family.derives) {
+      subtract(small_cells, large_cells, n_cells());
+      for (std::size_t i = 0; i < n_cells(); ++i) large_cells[i] += family.both_cells[i];
+    }
+    for (const auto& [child, cells] :
+         {std::pair{&family.small(), small_cells}, std::pair{&family.large(), large_cells}}) {
+      child->split = Split{rules_.least_gain};
+      if (!may_split(*child)) continue;
+      const NewtonCriterion criterion = criterion_of(*child);
+      for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        search_block(*child, criterion, b, cells, child->split);
+      }
+    }
+  }
+
+  void search_children(Family& family, int n_threads) {
+    Node &small = family.small(), &large = family.large();
+    Open &small_open = family.small_open(), &large_open = family.large_open();
+    const Rows& both = family.both;
+    const bool derives = family.derives;
     const bool small_splits = may_split(small), large_splits = may_split(large);
     const bool builds_small = small_splits || derives;
     Cell* const small_cells = small_open.cells.data();
@@ -695,6 +846,8 @@ class Grower {
 
   CertifiedTree write() const {
     CertifiedTree grown;
+    grown.g_total = grid_.g_total;
+    grown.h_total = grid_.h_total;
     in_preorder(nodes_, grown.tree, [&](GrownTree& to, const Node& node) {
       to.value.push_back(static_cast<float>(value_of(node)));
       to.cover.push_back(grid_.real(node.total).h);
@@ -710,6 +863,7 @@ class Grower {
   const Codes& codes_;
   const CertifiedRequest& request_;
   NewtonRules rules_;
+  Part part_;
   const Grid& grid_;
   Memory<Stat>& memory_;
   int n_threads_;
@@ -740,9 +894,12 @@ CertifiedTree grow_certified(const bins::EndCodes<Code>& codes, const CertifiedR
                                 std::to_string(request.gradient.size()) + " and " +
                                 std::to_string(request.hessian.size()) + ".");
   }
-  if (request.rows.empty()) throw std::invalid_argument("rows must keep at least one row.");
-  const Grid grid = choose_grid(column_of(request), request.rows,
-                                request.rules.min_samples_leaf > 1, request.n_threads);
+  if (request.rows.empty() && !request.part.others) {
+    throw std::invalid_argument("rows must keep at least one row.");
+  }
+  const Grid grid =
+      choose_grid(column_of(request), request.rows, request.rules.min_samples_leaf > 1,
+                  request.n_threads, request.part);
   CertifiedMemory::Parts& parts = memory.parts();
   return grid.wide ? Grower<Wide, Code>(codes, request, grid, parts.wide).grow()
                    : Grower<Packed, Code>(codes, request, grid, parts.packed).grow();

@@ -8,6 +8,7 @@
 #include "hardwood/bins/end_codes.hpp"
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/grow/newton.hpp"
+#include "hardwood/part.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
@@ -24,12 +25,14 @@ struct CertifiedRequest {
   NewtonRules rules;
   std::uint64_t seed = 0;  ///< for the rounding of gradients
   int n_threads = 1;
+  Part part = {};  ///< `number` is that of rows of the codes
 };
 
 struct CertifiedTree {
   GrownTree tree;
   std::vector<std::uint32_t> candidate;       ///< of a node that splits: where its threshold stands
   std::vector<double> value_low, value_high;  ///< limits of a leaf's value
+  double g_total = 0, h_total = 0;            ///< see Grid
 };
 
 /// Memory that trees reuse.
@@ -58,7 +61,8 @@ class CertifiedMemory {
 /// pushed.
 ///
 /// A split that gains less than `min_split_gain` and has no better one below it is taken back once
-/// the tree is grown. Same bytes for any number of threads.
+/// the tree is grown. Same bytes for any number of threads, and of parts: where others have rows of
+/// the table, too, all of them grow the same tree level by level, with two messages a level.
 template <class Code>
 CertifiedTree grow_certified(const bins::EndCodes<Code>& codes, const CertifiedRequest& request,
                              CertifiedMemory& memory);

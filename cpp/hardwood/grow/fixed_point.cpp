@@ -301,8 +301,11 @@ GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid
 
 template <class Stat>
 Grid grid_for(const Extent& g, const Extent& h, std::size_t n) {
-  return {bits_for(g, n, Stat::kMaxG, Stat::kMaxSum), bits_for(h, n, Stat::kMaxH, Stat::kMaxSum),
-          Stat::kCounts};
+  Grid grid{bits_for(g, n, Stat::kMaxG, Stat::kMaxSum), bits_for(h, n, Stat::kMaxH, Stat::kMaxSum),
+            Stat::kCounts};
+  grid.g_total = g.sum;
+  grid.h_total = h.sum;
+  return grid;
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ struct Grid {
   bool wide = false;  ///< 16 bits a gradient would be too coarse
   double g_step = std::ldexp(1.0, -g_bits);
   double h_step = std::ldexp(1.0, -h_bits);
+  /// About what absolute gradients and hessians add up to, the same for all parts of a table.
+  double g_total = 0, h_total = 0;
 
   /// Exact: a power of two times an integer that a double holds.
   Sums real(const GridSum& sum) const {

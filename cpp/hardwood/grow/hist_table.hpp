@@ -48,7 +48,8 @@ class HistTable {
   /// grow the same trees at the same time, each on one thread at a time, those of the whole table.
   /// `number`: of each row its position in the whole table, modulo 2^32; empty: that in the part.
   HistTable(bins::Cuts cuts, std::span<const bins::CodedRows> pieces, std::span<const Reach> reach,
-            std::vector<std::uint32_t> number, std::shared_ptr<Communicator> others, int n_threads);
+            std::vector<std::uint32_t> number, std::shared_ptr<Communicator> others, int n_threads,
+            const Kinds& kinds = {});
   ~HistTable();
 
   std::size_t n_rows() const { return binned_.n_rows(); }

@@ -40,6 +40,27 @@ class HistogramPool {
   std::vector<Buffer<Cell>> free_;
 };
 
+/// Add up over all parts the cells that `each(visit)` shows to `visit(cells, n)`, stretch after
+/// stretch, the same ones in every part: in one message, as a message costs time however short it
+/// is.
+template <class Cell, class Each>
+void add_cells(const Part& part, Each&& each) {
+  if (!part.others) return;
+  constexpr std::size_t kWords = sizeof(Cell) / sizeof(std::int64_t);
+  static_assert(sizeof(Cell) % sizeof(std::int64_t) == 0);
+  std::vector<std::int64_t> wire;
+  each([&](const Cell* cells, std::size_t n) {
+    wire.resize(wire.size() + n * kWords);
+    std::memcpy(&wire[wire.size() - n * kWords], cells, n * sizeof(Cell));
+  });
+  part.sum(wire);
+  const std::int64_t* from = wire.data();
+  each([&](Cell* cells, std::size_t n) {
+    std::memcpy(static_cast<void*>(cells), from, n * sizeof(Cell));
+    from += n * kWords;
+  });
+}
+
 /// The one place where sums over rows are asked for: the histogram of a node, added up over all who
 /// have rows of it. A single process has them all and answers with its own; who has a part of the
 /// rows calls `add_parts` after the questions below.
@@ -56,13 +77,12 @@ class NodeSums {
   /// Bytes of one histogram.
   std::size_t n_bytes() const { return plan_.n_cells * sizeof(Cell); }
 
-  /// Add up over all parts what each of these tables has in the columns of `passes`, all together:
-  /// a message costs time however short it is. Only bins that exist travel.
+  /// Add up over all parts what each of these tables has in the columns of `passes`, all together.
+  /// Only bins that exist travel.
   void add_parts(std::span<Cell* const> tables, std::span<const Pass* const> passes,
                  const bins::Binned& binned) const {
-    if (!part_.others || tables.empty()) return;
-    std::vector<std::int64_t> wire;
-    const auto each = [&](auto&& visit) {
+    if (tables.empty()) return;
+    add_cells<Cell>(part_, [&](auto&& visit) {
       for (Cell* const table : tables) {
         Cell* cells = table;
         for (const Pass* const pass : passes) {
@@ -78,18 +98,6 @@ class NodeSums {
           cells += plan_.cells(*pass);
         }
       }
-    };
-    constexpr std::size_t kWords = sizeof(Cell) / sizeof(std::int64_t);
-    static_assert(sizeof(Cell) % sizeof(std::int64_t) == 0);
-    each([&](const Cell* cells, std::size_t n) {
-      wire.resize(wire.size() + n * kWords);
-      std::memcpy(&wire[wire.size() - n * kWords], cells, n * sizeof(Cell));
-    });
-    part_.sum(wire);
-    const std::int64_t* from = wire.data();
-    each([&](Cell* cells, std::size_t n) {
-      std::memcpy(static_cast<void*>(cells), from, n * sizeof(Cell));
-      from += n * kWords;
     });
   }
 

@@ -12,14 +12,23 @@ from hardwood.dask.estimators import (
     RobustGradientBoostingRegressor,
     RobustRandomForestClassifier,
 )
-from hardwood.dask.questions import certify, find_adversarial, minimal_distance, predict
+from hardwood.dask.questions import (
+    audit,
+    certify,
+    find_adversarial,
+    minimal_distance,
+    predict,
+    sample,
+)
 
 __all__ = [
     "RobustGradientBoostingClassifier",
     "RobustGradientBoostingRegressor",
     "RobustRandomForestClassifier",
+    "audit",
     "certify",
     "find_adversarial",
     "minimal_distance",
     "predict",
+    "sample",
 ]

@@ -122,7 +122,7 @@ def fit_on(
     refuse(estimator, held is not None)
     client = cluster.client or distributed.default_client()
     on_cluster = _ClusterPieces(client, pieces, cluster.where)
-    plan = make_plan(estimator, on_cluster, estimator.max_bins)
+    plan = make_plan(estimator, on_cluster, estimator.max_bins, has_validation=held is not None)
     coded = on_cluster.ask(Call(encode, plan, 1))
     of_held = None
     if held is not None:

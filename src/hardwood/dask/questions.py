@@ -7,6 +7,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+import numpy.typing as npt
 
 import hardwood as hw
 from hardwood.dask.collections import is_frame, partitions
@@ -122,15 +123,114 @@ def find_adversarial(model: Any, X: Any, y: Any, **options: Any) -> "hw.AttackRe
     return result
 
 
-def _asked(
-    question: Callable[..., Any], model: Any, X: Any, y: Any, more: tuple[Any, ...], options: Any
-) -> Any:
-    sent = dask.delayed(model, pure=True)
+def sample(
+    X: Any, y: Any, n_rows: int = 10_000, *, random_state: int = 0
+) -> tuple[Any, npt.NDArray[Any]]:
+    """Draw rows of a collection, each as likely as any other, and bring them here.
+
+    Parameters
+    ----------
+    X, y : dask.array, dask.dataframe or list of delayed partitions
+        Rows and labels.
+    n_rows : int, default=10_000
+        How many to draw; all, if there are no more.
+    random_state : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    X, y : array or data frame, array
+        In the order of the collection.
+    """
+    rows, labels, _ = _drawn(X, y, n_rows, random_state)
+    return rows, labels
+
+
+def audit(
+    model: Any, X: Any, y: Any, threat: Threat | float, *, max_rows: int = 10_000, **options: Any
+) -> "hw.Audit":
+    """Audit a model on rows of a collection; see `hardwood.audit`.
+
+    A report tells of single rows and measures some of them exactly, so it is made here, of a sample
+    of `max_rows` rows that are drawn over all partitions: `sample` with the same seed gives them,
+    for ``Audit.check``. Its last check says of how many rows they were drawn. To certify every row,
+    call `certify`.
+
+    Parameters
+    ----------
+    model : object
+        Anything that `load_model` reads.
+    X, y : dask.array, dask.dataframe or list of delayed partitions
+        Rows and labels.
+    threat : Threat or number
+        What the adversary may do.
+    max_rows : int, default=10_000
+        Rows to draw; all of them are certified.
+    **options : Any
+        Of `hardwood.audit`; its `random_state` is the seed of this sample, too.
+
+    Returns
+    -------
+    Audit
+        The findings.
+    """
+    seed = options.get("random_state", 0)
+    rows, labels, n_all = _drawn(X, y, max_rows, seed)
+    report = hw.audit(model, rows, labels, threat, max_rows=max_rows, **options)
+    if n_all > len(labels):
+        report.content["checks"].append(
+            {
+                "name": "every row of the collection was asked about",
+                "passed": False,
+                "words": f"The {len(labels):,} rows of this report were drawn from the {n_all:,} "
+                f"rows of a collection, with seed {seed}.",
+            }
+        )
+    return report
+
+
+def _drawn(
+    X: Any, y: Any, n_rows: int, random_state: int
+) -> tuple[Any, npt.NDArray[Any], int]:
+    """Some rows and labels, and how many there are of all."""
+    of_rows, of_labels = _alike(X, y)
+    sizes = dask.compute(*[dask.delayed(np.shape)(labels) for labels in of_labels])
+    start = np.concatenate([[0], np.cumsum([size[0] for size in sizes])])
+    n_all = int(start[-1])
+    if n_all == 0:
+        raise ValueError("There are no rows: all partitions are empty.")
+    rng = np.random.default_rng(random_state)
+    chosen = np.sort(rng.choice(n_all, min(n_rows, n_all), replace=False))
+    at = np.searchsorted(start, chosen, side="right") - 1
+    parts = dask.compute(
+        *[
+            dask.delayed(_some)(of_rows[i], of_labels[i], chosen[at == i] - start[i])
+            for i in np.unique(at)
+        ]
+    )
+    labels = np.concatenate([part[1] for part in parts])
+    return _rows_of([part[0] for part in parts]), labels, n_all
+
+
+def _some(rows: Any, labels: Any, chosen: npt.NDArray[np.int64]) -> tuple[Any, npt.NDArray[Any]]:
+    return (rows.iloc if hasattr(rows, "iloc") else rows)[chosen], np.asarray(labels)[chosen]
+
+
+def _alike(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
+    """The partitions of rows and labels."""
     of_rows, of_labels = partitions(X, "X"), partitions(y, "y")
     if len(of_rows) != len(of_labels):
         raise ValueError(
             f"X has {len(of_rows)} partitions but y has {len(of_labels)}; repartition them alike."
         )
+    return of_rows, of_labels
+
+
+def _asked(
+    question: Callable[..., Any], model: Any, X: Any, y: Any, more: tuple[Any, ...], options: Any
+) -> Any:
+    sent = dask.delayed(model, pure=True)
+    of_rows, of_labels = _alike(X, y)
     answers = dask.compute(
         *[
             dask.delayed(_answered)(question, sent, rows, labels, more, options)

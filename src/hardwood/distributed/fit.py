@@ -136,7 +136,7 @@ def fit_pieces(
     """Fit on the pieces of this worker, which are visited several times, one at a time."""
     refuse(estimator, held is not None)
     pieces = WorkerPieces(mine, communicator)
-    plan = make_plan(estimator, pieces, estimator.max_bins)
+    plan = make_plan(estimator, pieces, estimator.max_bins, has_validation=held is not None)
     rank, counts = 0, [len(mine)]
     if communicator is not None:
         rank = communicator.rank
@@ -170,7 +170,7 @@ def finished(plan: Plan, outcome: Outcome) -> Any:
         estimator.n_classes_ = len(plan.classes)
     estimator.trees_ = outcome.trees
     if hasattr(estimator, "learning_rate"):
-        estimator._grown, estimator._ranks = outcome.trees, None
+        estimator._grown, estimator._ranks = outcome.grown or outcome.trees, plan.ranks
         estimator.n_estimators_ = outcome.trees.n_trees // outcome.trees.n_outputs
         estimator.evals_result_ = outcome.evals_result
     if not np.any(outcome.trees.feature != LEAF):

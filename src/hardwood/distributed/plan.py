@@ -11,17 +11,28 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from hardwood import _check, _sums
-from hardwood._check import FloatArray
-from hardwood.estimators._base import Columns, RobustEstimator
-from hardwood.estimators._boosting import BoostingEstimator
-from hardwood.estimators._columns import learn_categories, whole_columns
+from hardwood._check import FloatArray, IntArray
+from hardwood.ensemble.ranked import CategorySums, Ranks
+from hardwood.estimators._base import Columns, RobustEstimator, attacker
+from hardwood.estimators._boosting import BoostingEstimator, as_thresholds, refuse_one_of_many
+from hardwood.estimators._columns import (
+    Categories,
+    check_codes,
+    in_order,
+    known_codes,
+    learn_categories,
+    whole_columns,
+)
+from hardwood.estimators._columns import encode as as_numbers
 from hardwood.estimators.forest import RobustRandomForestClassifier
-from hardwood.grow.sketch import CodedRows, Counts, Cuts, Sketch
+from hardwood.grow.hist import bins_of_categories, count_codes, in_bins
+from hardwood.grow.sketch import CodedRows, Counts, Cuts, EndCuts, EndRows, Sketch
 from hardwood.threat import Reach
 
 T = TypeVar("T")
@@ -58,6 +69,8 @@ class Survey:
     columns: tuple[str, ...] | None
     whole: tuple[int, ...]  # columns of whole numbers
     has_weight: bool
+    categories: Categories  # names of categories, by column
+    codes: dict[int, IntArray]  # their numbers in this piece, where they have no names
     classes: npt.NDArray[Any] | None = None  # of a classifier, if there are rows
     class_counts: npt.NDArray[np.int64] | None = None
 
@@ -77,16 +90,17 @@ class Weighing:
 class Coded:
     """A piece made ready for training; its raw rows are not needed any more."""
 
-    rows: CodedRows
+    rows: CodedRows | EndRows
     y: Float32Array
     weight: FloatArray | None  # as the user gave them, times those of the classes
+    plain: EndRows | None = None  # of certified training: at rest, if somebody looks at margins
 
 
 @dataclass(frozen=True)
 class Held:
     """A piece of validation data."""
 
-    X: Float32Array
+    X: npt.NDArray[np.floating[Any]]
     y: Float32Array
 
 
@@ -103,8 +117,11 @@ class Plan:
     weighted: bool = False
     weight_scale: float | None = None  # weights are divided by it
     n_rows: list[int] = field(default_factory=list)  # of each piece, those with weight
-    cuts: Cuts | None = None
+    cuts: Cuts | EndCuts | None = None
     sketch_error: float = 0.0
+    watched: bool = False  # whether somebody looks at the rounds
+    bins: dict[int, list[IntArray]] = field(default_factory=dict)  # categories of each bin
+    ranks: Ranks | None = None  # the categories as certified training sees them
 
     @property
     def n_features(self) -> int:
@@ -116,14 +133,48 @@ class Plan:
         """Rows of all pieces."""
         return sum(self.n_rows)
 
+    @property
+    def certified(self) -> bool:
+        """Whether training learns from certified margins."""
+        estimator = self.estimator
+        return isinstance(estimator, BoostingEstimator) and estimator._certifies(self.reach)
+
+    @property
+    def only(self) -> int:
+        """The position of the class whose rows alone attack; -1: all do."""
+        return attacker(self.reach, self.classes)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether rows come twice in certified training, the second time unmoved."""
+        dial = getattr(self.estimator, "robustness", 1)
+        return self.only >= 0 or bool(dial < 1)
+
+    @property
+    def threat(self) -> Reach:
+        """The threat as training sees it."""
+        return as_thresholds(np.empty((0, self.n_features)), None, self.reach)[1]
+
+    def as_trained(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Checked rows as training sees them."""
+        rows: npt.NDArray[Any] = (
+            as_thresholds(X, self.ranks, self.reach)[0] if self.certified else in_bins(X, self.bins)
+        )
+        return rows
+
     def stretches(self, pieces: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Where the rows of some pieces lie in the table."""
         start = np.concatenate([[0], np.cumsum(self.n_rows)])
         return tuple((int(start[i]), self.n_rows[i]) for i in pieces)
 
+    @property
+    def held_dtype(self) -> type[np.floating[Any]]:
+        """What validation rows are kept as: trees compare in float32, balls are cut in float64."""
+        return np.float64 if self.certified else np.float32
+
     def rows(self, piece: Piece) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray | None]:
         """The checked rows, labels and weights of a piece, without rows of no weight."""
-        X, y, weight = checked(self.estimator, piece)
+        X, y, weight = checked(self.estimator, piece, self.columns)
         if self.classes is None:
             y = _check.targets(y)
         else:
@@ -146,36 +197,50 @@ class Plan:
 
 
 def checked(
-    estimator: RobustEstimator, piece: Piece
+    estimator: RobustEstimator, piece: Piece, columns: Columns | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray | None]:
-    """Check the rows of a piece; complaints name the piece."""
+    """Check the rows of a piece; complaints name the piece.
+
+    Before all pieces agree on `columns`, each has its own categories.
+    """
     probe = clone(estimator)
-    n_rows = len(piece.X)
+    X = _dense(piece.X)
+    n_rows = len(X)
     if n_rows == 0:
-        n_features = piece.X.shape[1] if np.ndim(piece.X) == 2 else 0
+        n_features = X.shape[1] if np.ndim(X) == 2 else 0
         return (
             np.empty((0, n_features)),
             np.asarray(piece.y).reshape(0),
             None if (piece.weight is None) else np.empty(0),
         )
-    dtype = getattr(piece.X, "dtype", None)
+    dtype = getattr(X, "dtype", None)
     single = isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
     accepted = {"dtype": (np.float32, np.float64) if single else (np.float64, np.float32)}
     try:
+        if columns is not None:
+            X = as_numbers(X, columns.categories, columns.names)
+            probe.categorical_features = None
         X, y, _ = probe._check_data(
-            piece.X,
+            X,
             piece.y,
             None,
             order="C",
             **accepted,
             **({} if is_classifier(estimator) else {"y_numeric": True}),
         )
+        if columns is not None:
+            check_codes(X, columns.categories)
         if is_classifier(estimator):
             check_classification_targets(y)
         weight = None if piece.weight is None else _checked_weight(piece.weight, len(X))
     except ValueError as error:
         raise ValueError(f"{piece.name}: {error}") from error
     return X, y, weight
+
+
+def _dense(X: Any) -> Any:
+    """Rows as a table; a piece of a sparse one is small enough to be written out."""
+    return X.toarray() if issparse(X) else X
 
 
 def _checked_weight(given: Any, n_rows: int) -> FloatArray:
@@ -193,20 +258,24 @@ def _checked_weight(given: Any, n_rows: int) -> FloatArray:
 
 def survey(estimator: RobustEstimator, piece: Piece) -> Survey:
     """Look at a piece."""
-    categories = learn_categories(piece.X, estimator.categorical_features) if len(piece.X) else {}
-    for feature in categories:
-        name = list(piece.X.columns)[feature] if hasattr(piece.X, "columns") else feature
-        raise ValueError(
-            f"{piece.name}: column {name!r} holds categories, and rows in parts are numbers for "
-            f"now; encode it, or fit on one machine."
-        )
+    n_rows = len(_dense(piece.X))
+    categories = learn_categories(piece.X, estimator.categorical_features) if n_rows else {}
     X, y, _ = checked(estimator, piece)
+    unnamed = {feature: names for feature, names in categories.items() if not names}
     columns = getattr(piece.X, "columns", None)
     names = tuple(columns) if columns is not None else None
     if names is not None and not all(isinstance(name, str) for name in names):
         names = None
-    whole = tuple(whole_columns(piece.X, {}))
-    seen = Survey(piece.name, len(X), X.shape[1], names, whole, piece.weight is not None)
+    seen = Survey(
+        piece.name,
+        len(X),
+        X.shape[1],
+        names,
+        tuple(whole_columns(piece.X, categories)),
+        piece.weight is not None,
+        categories,
+        known_codes(X, unnamed),
+    )
     if not is_classifier(estimator) or len(X) == 0:
         return seen
     classes, counts = np.unique(y, return_counts=True)
@@ -237,9 +306,10 @@ def agree(estimator: RobustEstimator, surveys: Sequence[Survey]) -> Plan:
     if first.columns is not None:
         fitted.feature_names_in_ = np.array(first.columns, dtype=object)
     whole = [f for f in first.whole if all(f in seen.whole for seen in filled)]
-    fitted._categories, fitted._whole = {}, whole
-    fitted.is_categorical_ = np.zeros(first.n_features, dtype=bool)
-    columns = Columns(first.n_features, fitted._feature_names(), {}, {}, whole)
+    categories, codes = _all_categories(filled)
+    fitted._categories, fitted._whole = categories, whole
+    fitted.is_categorical_ = np.isin(np.arange(first.n_features), list(categories))
+    columns = Columns(first.n_features, fitted._feature_names(), categories, codes, whole)
     plan = Plan(fitted, columns, _reach(fitted, columns), _seeds(estimator))
     if is_classifier(estimator):
         classes = np.unique(np.concatenate([seen.classes for seen in filled]))
@@ -256,20 +326,78 @@ def agree(estimator: RobustEstimator, surveys: Sequence[Survey]) -> Plan:
         plan = replace(
             plan, classes=classes, class_weight=_class_weight(estimator, classes, counts)
         )
+    if plan.certified:
+        n_classes = 2 if plan.classes is None else len(plan.classes)
+        refuse_one_of_many(plan.reach, 1 if n_classes == 2 else n_classes)
+    plan.only  # noqa: B018 - refuses a class that is not there
     weighted = first.has_weight or plan.class_weight is not None
     return replace(plan, weighted=weighted, n_rows=[seen.n_rows for seen in surveys])
 
 
+def _all_categories(surveys: Sequence[Survey]) -> tuple[Categories, dict[int, IntArray]]:
+    """The categories of all pieces, and their numbers, by column.
+
+    Where pieces declare the same list, that is it; otherwise all names they have, in order.
+    """
+    categories: Categories = {}
+    codes: dict[int, IntArray] = {}
+    for feature in sorted({feature for seen in surveys for feature in seen.categories}):
+        lists = [seen.categories[feature] for seen in surveys if feature in seen.categories]
+        names = lists[0]
+        if any(other != names for other in lists):
+            names = in_order({name for listed in lists for name in listed})
+        categories[feature] = names
+        if names:
+            codes[feature] = np.arange(len(names), dtype=np.int32)
+        else:
+            seen_codes = [seen.codes[feature] for seen in surveys if feature in seen.codes]
+            codes[feature] = np.unique(np.concatenate(seen_codes)).astype(np.int32)
+    return categories, codes
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a piece tells of its categories."""
+
+    count: dict[int, npt.NDArray[np.int64]]
+    sums: CategorySums | None  # for certified training
+
+    @classmethod
+    def of(cls, plan: Plan, piece: Piece) -> "Tally":
+        """Count the categories of a piece."""
+        X, y, weight = plan.rows(piece)
+        codes = plan.columns.codes
+        if len(X) == 0:
+            X = np.empty((0, plan.n_features))
+        count = {f: count_codes(X[:, f], known) for f, known in codes.items()}
+        if not plan.certified:
+            return cls(count, None)
+        n_classes = 0 if plan.classes is None else len(plan.classes)
+        y = np.asarray(y, dtype=np.float32)
+        sums = CategorySums.learn(X, y, plan.weights(weight), n_classes, codes)
+        return cls(count, sums)
+
+
+def settle_categories(plan: Plan, tallies: Sequence[Tally], max_bins: int) -> Plan:
+    """Decide how training sees the categories: as bins, or as ranks."""
+    columns = plan.columns
+    count = {f: np.sum([one.count[f] for one in tallies], axis=0) for f in columns.codes}
+    # Categories without names are those of rows with weight.
+    there = {f: (count[f] > 0) | bool(columns.categories[f]) for f in count}
+    codes = {f: known[there[f]] for f, known in columns.codes.items()}
+    columns = replace(columns, codes=codes)
+    plan = replace(plan, columns=columns, reach=_reach(plan.estimator, columns))
+    if not plan.certified:
+        count = {f: count[f][there[f]] for f in codes}
+        return replace(plan, bins=bins_of_categories(codes, count, max_bins))
+    sums = CategorySums.merged([one.sums for one in tallies if one.sums is not None])
+    return replace(plan, ranks=Ranks.learn(sums.only(there), codes, plan.reach.changes))
+
+
 def _reach(estimator: RobustEstimator, columns: Columns) -> Reach:
-    boosts = isinstance(estimator, BoostingEstimator)
-    reach = estimator._training_reach(columns) if boosts else estimator._reach(columns)
-    for word, there in (("only=", reach.only is not None), ("blank=", reach.blank.any())):
-        if there:
-            raise ValueError(
-                f"The threat has {word}, which training on rows in parts does not know yet; fit on "
-                f"one machine, or leave it out."
-            )
-    return reach
+    if isinstance(estimator, BoostingEstimator):
+        return estimator._training_reach(columns)
+    return estimator._reach(columns)
 
 
 def _seeds(estimator: RobustEstimator) -> list[int]:
@@ -354,7 +482,9 @@ def sketch(plan: Plan, bits: int, piece: Piece) -> Sketch:
     X, _, weight = plan.rows(piece)
     if len(X) == 0:
         X = np.empty((0, plan.n_features))
-    return Sketch.of(X, _counts(plan.weights(weight), bits))
+    if plan.certified:
+        return Sketch.of(plan.as_trained(X))  # candidates do not depend on weights
+    return Sketch.of(plan.as_trained(X), _counts(plan.weights(weight), bits))
 
 
 def _counts(weight: Float32Array | None, bits: int) -> Counts | None:
@@ -369,16 +499,22 @@ def encode(plan: Plan, n_threads: int, piece: Piece) -> Coded:
     X, y, weight = plan.rows(piece)
     if len(X) == 0:
         X = np.empty((0, plan.n_features))
-    rows = plan.cuts.encode(np.ascontiguousarray(X), n_threads)
-    return Coded(rows, np.asarray(y, dtype=np.float32), weight)
+    y = np.asarray(y, dtype=np.float32)
+    X = np.ascontiguousarray(plan.as_trained(X))
+    if isinstance(plan.cuts, Cuts):
+        return Coded(plan.cuts.encode(X, n_threads), y, weight)
+    plain = None
+    if plan.watched and not plan.at_rest:
+        plain = plan.cuts.encode(X, plan.threat.still(), n_threads, at_rest=False)
+    return Coded(plan.cuts.encode(X, plan.threat, n_threads), y, weight, plain)
 
 
 def hold(plan: Plan, piece: Piece) -> Held:
     """Check a piece of validation data."""
-    if len(piece.X) == 0:
-        return Held(np.empty((0, plan.n_features), np.float32), np.empty(0, np.float32))
+    if len(_dense(piece.X)) == 0:
+        return Held(np.empty((0, plan.n_features), plan.held_dtype), np.empty(0, np.float32))
     try:
-        X = plan.estimator._check_rows(piece.X)
+        X = plan.estimator._check_rows(_dense(piece.X))
         if plan.classes is None:
             y = _check.targets(piece.y)
         else:
@@ -387,20 +523,33 @@ def hold(plan: Plan, piece: Piece) -> Held:
         raise ValueError(f"validation {piece.name}: {error}") from error
     if len(y) != len(X):
         raise ValueError(f"validation {piece.name}: X has {len(X)} rows but y has {len(y)}.")
-    return Held(X.astype(np.float32), y)
+    rows = plan.as_trained(X) if plan.certified else X  # trees that are not certified know names
+    return Held(rows.astype(plan.held_dtype), y)
 
 
-def make_plan(estimator: RobustEstimator, pieces: Pieces, max_bins: int) -> Plan:
+def make_plan(
+    estimator: RobustEstimator, pieces: Pieces, max_bins: int, *, has_validation: bool
+) -> Plan:
     """Ask all pieces what is needed to train on them."""
     estimator._validate_params()
     plan = agree(estimator, pieces.each(Call(survey, estimator)))
+    if isinstance(estimator, BoostingEstimator):
+        looks = has_validation or estimator.callbacks or estimator.verbose
+        plan = replace(plan, watched=bool(looks))
     bits = 0
     if plan.weighted:
         plan = settle_weights(plan, pieces.each(Call(weigh, plan)))
-    if plan.weighted:
+    if plan.columns.codes:
+        plan = settle_categories(plan, pieces.each(Call(Tally.of, plan)), max_bins)
+    if plan.weighted and not plan.certified:
         bits = Counting.bits(pieces.each(Call(Counting.of, plan)))
     whole = pieces.together(Call(sketch, plan, bits), Sketch.merged)
-    return replace(plan, cuts=whole.cuts(plan.reach, max_bins), sketch_error=whole.error)
+    cuts: Cuts | EndCuts
+    if plan.certified:
+        cuts = whole.end_cuts(plan.threat, max_bins, plan.at_rest)
+    else:
+        cuts = whole.cuts(plan.reach, max_bins, plan.bins)
+    return replace(plan, cuts=cuts, sketch_error=whole.error)
 
 
 class Call:

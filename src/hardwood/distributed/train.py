@@ -25,6 +25,15 @@ from hardwood.ensemble.boosting import (
     boost,
     log_progress,
 )
+from hardwood.ensemble.certified import (
+    CertifiedParts,
+    CertifiedValidation,
+    CertifiedWatch,
+    Ends,
+    OneVsRest,
+    boost_certified,
+    margin_loss,
+)
 from hardwood.ensemble.forest import train_newton_forest, train_share_forest
 from hardwood.ensemble.loss import (
     BinaryLogistic,
@@ -38,7 +47,9 @@ from hardwood.estimators._base import RobustEstimator, TargetData
 from hardwood.estimators._boosting import BoostingEstimator
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.hist import HistTable
+from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
+from hardwood.grow.sketch import CodedRows, Cuts, EndCuts, EndRows
 from hardwood.model.trees import Trees
 
 
@@ -81,6 +92,7 @@ class Outcome:
 
     trees: Trees
     evals_result: EvalsResult = field(default_factory=dict)
+    grown: Trees | None = None  # before the leaves of all classes were refitted
 
 
 def refuse(estimator: RobustEstimator, has_validation: bool) -> None:
@@ -90,16 +102,6 @@ def refuse(estimator: RobustEstimator, has_validation: bool) -> None:
             raise ValueError(
                 'method="exact" tries every value of every row and needs them in one place; use '
                 'method="hist" here.'
-            )
-        if estimator.inner == "certified":
-            raise ValueError(
-                'inner="certified" is trained in one process for now; use inner="exact" here (the '
-                "exact reply of the adversary to each split), or fit on one machine."
-            )
-        if estimator.loss == "quantile":
-            raise ValueError(
-                'loss="quantile" sorts the rows of every leaf and needs them in one place; use '
-                "another loss here."
             )
         if estimator.warm_start:
             raise ValueError("warm_start does not go on with rows in parts; use warm_start=False.")
@@ -139,12 +141,20 @@ def train(share: Share, communicator: Communicator | None) -> Outcome:
     if plan.classes is not None:
         estimator.classes_ = plan.classes
         estimator.n_classes_ = len(plan.classes)
-    table = HistTable.in_parts(
-        [piece.rows for piece in share.pieces], plan.cuts, plan.reach, part, n_threads
-    )
-    if share.start is None:
-        share.pieces = ()  # the table has them
     try:
+        if isinstance(plan.cuts, EndCuts):
+            assert isinstance(estimator, BoostingEstimator)
+            return _Certified(estimator, share, None, part, y, weight, communicator).train()
+        table = HistTable.in_parts(
+            [piece.rows for piece in share.pieces if isinstance(piece.rows, CodedRows)],
+            plan.cuts,
+            plan.reach,
+            part,
+            n_threads,
+            plan.only,
+        )
+        if share.start is None:
+            share.pieces = ()  # the table has them
         if isinstance(estimator, RobustRandomForestClassifier):
             return Outcome(_forest(estimator, plan, table, part, y, weight))
         assert isinstance(estimator, BoostingEstimator)
@@ -159,7 +169,7 @@ def train(share: Share, communicator: Communicator | None) -> Outcome:
 class _Boosting:
     estimator: BoostingEstimator
     share: Share
-    table: HistTable
+    table: HistTable | None
     part: Part
     y: Float32Array
     raw_weight: FloatArray | None
@@ -171,27 +181,33 @@ class _Boosting:
         loss = self._loss()
         loss.check(self.y)
         model, margin = self._start(loss)
-        rules = estimator._rules(loss)
-        unit = loss.unit(self.y, weight, model.base, part.others)
+        assert self.table is not None
         booster = Booster(
             table=self.table,
             loss=loss,
             y=self.y,
             weight=weight,
-            monotonic=estimator._monotonic(estimator.monotonic_cst, plan.columns),
+            monotonic=estimator._signs(plan.columns, loss),
             sampling=Sampling(estimator.subsample, estimator.colsample_bytree, plan.seeds[0]),
             learning_rate=estimator.learning_rate,
-            rules=replace(rules, least_gain=rules.least_gain * unit),
+            rules=self._rules(loss, model),
             model=model,
             margin=margin,
             part=part,
         )
         watch = self._watch(model, loss)
-        n_rounds = estimator.n_estimators - model.n_rounds
-        if _stopped(watch):
-            n_rounds = 0
+        n_rounds = self._rounds_left(model, watch)
         trees = boost(booster, n_rounds, watch, lambda rounds: self._report(rounds, watch))
         return Outcome(trees, watch.evals_result)
+
+    def _rules(self, loss: Loss, model: Model) -> NewtonRules:
+        rules = self.estimator._rules(loss)
+        weight = self.share.plan.weights(self.raw_weight)
+        unit = loss.unit(self.y, weight, model.base, self.part.others)
+        return replace(rules, least_gain=rules.least_gain * unit)
+
+    def _rounds_left(self, model: Model, watch: Watch) -> int:
+        return 0 if _stopped(watch) else self.estimator.n_estimators - model.n_rounds
 
     def _report(self, rounds: Rounds, watch: Watch) -> None:
         """Let somebody keep the model so far, now and then."""
@@ -214,15 +230,26 @@ class _Boosting:
         n_outputs = 1 if len(classes) == 2 else len(classes)
         if callable(given):
             return Custom(given, n_outputs, "logistic" if n_outputs == 1 else "softmax")
-        return BinaryLogistic() if n_outputs == 1 else Softmax(n_outputs)
+        if n_outputs == 1:
+            return BinaryLogistic()
+        return OneVsRest(n_outputs) if self.share.plan.certified else Softmax(n_outputs)
 
     def _start(self, loss: Loss) -> tuple[Model, Float32Array]:
         plan, start = self.share.plan, self.share.start
         if start is not None:
-            assert plan.cuts is not None
-            parts = [plan.cuts.margin(start.trees, piece.rows) for piece in self.share.pieces]
+            assert isinstance(plan.cuts, Cuts)
+            parts = [
+                plan.cuts.margin(start.trees, piece.rows)
+                for piece in self.share.pieces
+                if isinstance(piece.rows, CodedRows)
+            ]
             none = np.empty((0, start.trees.n_outputs), np.float32)
             return Model.from_trees(start.trees), np.concatenate([none, *parts])
+        model = self._model_to_start(loss)
+        return model, np.tile(model.base.astype(np.float32), (len(self.y), 1))
+
+    def _model_to_start(self, loss: Loss) -> Model:
+        plan = self.share.plan
         base = (
             loss.base(self.y, self.raw_weight, self.part.others)
             if self.estimator.base_score is None
@@ -235,8 +262,7 @@ class _Boosting:
         }
         if plan.classes is not None:
             about["classes"] = plan.classes
-        model = Model(base, plan.n_features, about)
-        return model, np.tile(base.astype(np.float32), (len(self.y), 1))
+        return Model(base, plan.n_features, about)
 
     def _watch(self, model: Model, loss: Loss) -> Watch:
         estimator, share = self.estimator, self.share
@@ -246,7 +272,8 @@ class _Boosting:
         if callbacks and not share.asks:
             callbacks = [_agrees]
         start = share.start
-        watch = Watch(callbacks=callbacks, others=self.part.others)
+        kind = CertifiedWatch if share.plan.certified else Watch
+        watch = kind(callbacks=callbacks, others=self.part.others)
         if start is not None:
             watch.evals_result = copy.deepcopy(start.evals_result)
         if share.held is None:
@@ -257,7 +284,8 @@ class _Boosting:
                 "early_stopping cannot look at a custom loss, which gives derivatives only; pass "
                 "scoring."
             )
-        empty = Held(np.empty((0, share.plan.n_features), np.float32), np.empty(0, np.float32))
+        dtype = share.plan.held_dtype
+        empty = Held(np.empty((0, share.plan.n_features), dtype), np.empty(0, np.float32))
         X = np.concatenate([empty.X, *(piece.X for piece in share.held)])
         y = np.concatenate([empty.y, *(piece.y for piece in share.held)])
         loss.check(y)
@@ -266,13 +294,18 @@ class _Boosting:
         margin = np.tile(model.base.astype(np.float32), (len(y), 1))
         if start is not None and len(y):
             margin = start.trees.margin(X, n_jobs=estimator.n_jobs).astype(np.float32)
-        watch.validation = _HeldRows(X, y, None, margin, estimator.n_jobs)
+        watch.validation = self._held_rows(model, X, y, margin)
         if estimator.early_stopping:
             watch.stopping = EarlyStopping(estimator.n_iter_no_change)
             if start is not None:
                 watch.stopping.best_score = start.best_score
                 watch.stopping.best_round = start.best_round
         return watch
+
+    def _held_rows(
+        self, model: Model, X: FloatArray, y: Float32Array, margin: Float32Array
+    ) -> Validation:
+        return _HeldRows(X, y, None, margin, self.estimator.n_jobs)
 
     def _scorer(self, model: Model, y: Float32Array) -> Scorer:
         """A scorer that looks at the margins of all workers' validation rows."""
@@ -289,6 +322,67 @@ class _Boosting:
 
     def _of_all(self, mine: Float32Array) -> list[Float32Array]:
         return [mine] if self.communicator is None else self.communicator.gather(mine)
+
+
+class _Certified(_Boosting):
+    """The same on certified margins."""
+
+    def train(self) -> Outcome:
+        estimator, share, plan = self.estimator, self.share, self.share.plan
+        loss = self._loss()
+        margin_loss(loss)  # refuses those without a worst side
+        assert isinstance(loss, KnownLoss)
+        assert isinstance(plan.cuts, EndCuts)
+        loss.check(self.y)
+        start = share.start
+        model = self._model_to_start(loss) if start is None else Model.from_trees(start.trees)
+        if plan.ranks is not None:
+            model.for_users = plan.ranks.with_sets
+        coded = [piece.rows for piece in share.pieces if isinstance(piece.rows, EndRows)]
+        plain = [piece.plain for piece in share.pieces if piece.plain is not None]
+        share.pieces = ()  # the booster has them
+        booster = CertifiedParts(
+            X=None,
+            y=self.y,
+            weight=plan.weights(self.raw_weight),
+            reach=plan.threat,
+            attacks=None if plan.only < 0 else self.y == plan.only,
+            max_bins=estimator.max_bins,
+            robustness=float(estimator.robustness),
+            loss=loss,
+            monotonic=estimator._signs(plan.columns, loss),
+            sampling=Sampling(estimator.subsample, estimator.colsample_bytree, plan.seeds[0]),
+            learning_rate=estimator.learning_rate,
+            rules=self._rules(loss, model),
+            model=model,
+            cuts=plan.cuts,
+            coded=coded,
+            plain=plain if plan.watched and not plan.at_rest else None,
+            rows_held=self.part,
+        )
+        watch = self._watch(model, loss)
+        assert isinstance(watch, CertifiedWatch)
+        n_rounds = self._rounds_left(model, watch)
+        trees, grown = boost_certified(
+            booster, n_rounds, watch, lambda rounds: self._report(rounds, watch)
+        )
+        return Outcome(model.for_users(trees), watch.evals_result, grown)
+
+    def _held_rows(
+        self, model: Model, X: FloatArray, y: Float32Array, margin: Float32Array
+    ) -> Validation:
+        plan, n_threads = self.share.plan, thread_count(self.estimator.n_jobs)
+        return CertifiedValidation(
+            X,
+            y,
+            None,
+            margin,
+            self.estimator.n_jobs,
+            Ends.of(model, X, plan.threat, n_threads),
+            plan.threat,
+            n_threads,
+            None if plan.only < 0 else y == plan.only,
+        )
 
 
 class _HeldRows(Validation):

@@ -217,6 +217,11 @@ class Booster:
         value = value.copy()
         residual = self.y - self.margin[:, 0]
         sampled = np.arange(len(leaf)) if rows is None else np.flatnonzero(rows)
+        others = self.part.others
+        if others is not None:
+            weight = None if self.weight is None else self.weight[sampled]
+            new = loss.leaf_values(residual[sampled], leaf[sampled], len(value), weight, others)
+            return np.asarray(np.where(np.isnan(new), value, new), dtype=np.float32)
         by_leaf = sampled[np.argsort(leaf[sampled], kind="stable")]
         borders = np.flatnonzero(np.diff(leaf[by_leaf])) + 1
         for inside in np.split(by_leaf, borders):

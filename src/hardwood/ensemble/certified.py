@@ -1,6 +1,7 @@
 """Certified boosting: every round learns from the worst margins that the adversary can cause."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, Softmax, Weigh
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
+from hardwood.grow.sketch import EndCuts, EndRows
 from hardwood.model.decision import SOFTMAX_TIE, cut_at
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach
@@ -139,37 +141,46 @@ class CertifiedBooster:
 
     def __post_init__(self) -> None:
         """Find the candidates, and where the margins stand."""
-        n_threads = self.rules.n_threads
-        at_rest = self.robustness < 1 or self.attacks is not None
-        how: dict[str, Any] = {
-            "max_bins": self.max_bins,
-            "at_rest": at_rest,
-            "n_threads": n_threads,
-        }
-        if sparse.issparse(self.X):
-            X = self.X.tocsc()
-            X.sum_duplicates()  # and brings each column in order
-            lines = (X.indptr, X.indices, X.data, X.shape[0])
-            self._table = _core.CertifiedBoosting(*lines, self.reach.ends, **how)
-        else:
-            self._table = _core.CertifiedBoosting(self.X, self.reach.ends, **how)
-        self._ends = self._ends_to_start(self.reach)
+        self._table = self._make_table()
+        self._ends = self._ends_to_start()
         self._weights = np.empty(0, np.float32) if self.weight is None else self.weight
-        if at_rest:
-            rest = self._ends_to_start(self.reach.still())
-            self._ends = Ends(
-                np.concatenate([self._ends.low, rest.low]),
-                np.concatenate([self._ends.high, rest.high]),
-            )
+        if self.at_rest:
             weight = np.ones_like(self.y) if self.weight is None else self.weight
             moved = np.full(len(self.y), self.robustness, np.float32)
             if self.attacks is not None:
                 moved[~self.attacks] = 0
             self._weights = np.concatenate([weight * moved, weight * (1 - moved)])
 
-    def _ends_to_start(self, reach: Reach) -> Ends:
+    @property
+    def at_rest(self) -> bool:
+        """Whether rows come twice."""
+        return self.robustness < 1 or self.attacks is not None
+
+    @property
+    def part(self) -> Part:
+        """Which rows of the table these are."""
+        return Part.whole(len(self.y))
+
+    def _make_table(self) -> Any:
+        how: dict[str, Any] = {
+            "max_bins": self.max_bins,
+            "at_rest": self.at_rest,
+            "n_threads": self.rules.n_threads,
+        }
+        if not sparse.issparse(self.X):
+            return _core.CertifiedBoosting(self.X, self.reach.ends, **how)
+        X = self.X.tocsc()
+        X.sum_duplicates()  # and brings each column in order
+        lines = (X.indptr, X.indices, X.data, X.shape[0])
+        return _core.CertifiedBoosting(*lines, self.reach.ends, **how)
+
+    def _ends_to_start(self) -> Ends:
         X = self.rows() if self.model.n_nodes else self.X
-        return Ends.of(self.model, X, reach, self.rules.n_threads)
+        threats = [self.reach, self.reach.still()] if self.at_rest else [self.reach]
+        ends = [Ends.of(self.model, X, reach, self.rules.n_threads) for reach in threats]
+        return Ends(
+            np.concatenate([one.low for one in ends]), np.concatenate([one.high for one in ends])
+        )
 
     def rows(self) -> Any:
         """X as a dense table."""
@@ -202,17 +213,19 @@ class CertifiedBooster:
             self._plain = np.tile(self.model.base.astype(np.float32), (len(self.y), 1))
         n_rounds = self.model.n_rounds
         if self._n_plain < n_rounds:
-            trees = self.model.rounds_from(self._n_plain)
-            rows = Validation(self.rows(), self.y, None, self._plain, self.rules.n_threads)
-            rows.add(trees)
+            self._add_plain(self.model.rounds_from(self._n_plain), self._plain)
             self._n_plain = n_rounds
         return self._plain
+
+    def _add_plain(self, trees: Trees, margin: Float32Array) -> None:
+        """Add trees to plain margins."""
+        Validation(self.rows(), self.y, None, margin, self.rules.n_threads).add(trees)
 
     def step(self) -> None:
         """Add one round."""
         n_rounds = self.model.n_rounds
         rows, features = self.sampling.draw(
-            n_rounds, Part.whole(len(self.y)), self.model.n_features, len(self.model.base)
+            n_rounds, self.part, self.model.n_features, len(self.model.base)
         )
         kind, parameter = margin_loss(self.loss)
         arrays = self._table.step(
@@ -235,12 +248,9 @@ class CertifiedBooster:
 
     def refit_together(self, trees: Trees) -> Trees:
         """The same trees with leaf values that are best together, for many classes."""
-        value = _core.joint_refit(
-            trees._core,
-            self.rows(),
-            self.y,
+        value = self._joint_values(
+            trees,
             np.empty(0, np.float32) if self.weight is None else self.weight,
-            self.reach.ends,
             robustness=self.robustness,
             penalty=_JOINT_PENALTY * self.rules.reg_lambda,
             n_steps=_N_JOINT_STEPS,
@@ -249,6 +259,85 @@ class CertifiedBooster:
         # Of inner nodes the values stay what they were; nobody reads them.
         leaf = trees.feature == LEAF
         return trees.replace(value=np.where(leaf[:, None], value[:, None], trees.value))
+
+    def _joint_values(self, trees: Trees, weight: Float32Array, **how: Any) -> Float32Array:
+        return _core.joint_refit(trees._core, self.rows(), self.y, weight, self.reach.ends, **how)
+
+    def look_at(self, trees: Trees) -> tuple[Float32Array, Ends]:
+        """Plain margins and their ends, of other trees for the same rows."""
+        return _looked_at(trees, self.rows(), self.reach, self.rules.n_threads)
+
+
+@dataclass
+class CertifiedParts(CertifiedBooster):
+    """The same for rows in codes, of which others have more; X is not needed.
+
+    `coded` are the rows of this process as `cuts` puts them into codes, `plain` those at rest, if
+    somebody looks at plain margins.
+    """
+
+    cuts: EndCuts = field(kw_only=True)
+    coded: list[EndRows] = field(kw_only=True)  # let go once they are in a table
+    plain: list[EndRows] | None = field(kw_only=True, default=None)
+    rows_held: Part = field(kw_only=True)
+    _plain_table: Any = field(init=False, default=None)
+
+    @property
+    def part(self) -> Part:
+        """Which rows of the table these are."""
+        return self.rows_held
+
+    def _make_table(self) -> Any:
+        n_threads = self.rules.n_threads
+        table = self.cuts.table(self.coded, self.part, n_threads)
+        self.coded.clear()
+        if self.plain is not None:
+            alone = replace(self.part, others=None)
+            self._plain_table = self.cuts.table(self.plain, alone, n_threads, at_rest=False)
+            self.plain.clear()
+        return table
+
+    def _ends_to_start(self) -> Ends:
+        return self._ends_of(self.model.trees()) if self.model.n_nodes else self._ends_of(None)
+
+    def _ends_of(self, trees: Trees | None) -> Ends:
+        n_rows = len(self.y) * (2 if self.at_rest else 1)
+        base = np.tile(self.model.base.astype(np.float32), (n_rows, 1))
+        ends = Ends(base, base.copy())
+        if trees is not None:
+            self._table.add(trees._core, ends.low, ends.high, n_threads=self.rules.n_threads)
+        return ends
+
+    def _add_plain(self, trees: Trees, margin: Float32Array) -> None:
+        if self.at_rest:
+            margin[:] = self._ends.low[len(self.y) :]  # nobody moves these rows
+        else:
+            self._plain_table.add(
+                trees._core, margin, margin.copy(), n_threads=self.rules.n_threads
+            )
+
+    def _joint_values(self, trees: Trees, weight: Float32Array, **how: Any) -> Float32Array:
+        values: Float32Array = self._table.joint_refit(trees._core, self.y, weight, **how)
+        return values
+
+    def look_at(self, trees: Trees) -> tuple[Float32Array, Ends]:
+        """Plain margins and their ends, of other trees for the same rows."""
+        ends, n_rows = self._ends_of(trees), len(self.y)
+        moved = Ends(ends.low[:n_rows], ends.high[:n_rows])
+        if self.at_rest:
+            return ends.low[n_rows:], moved
+        margin = np.tile(self.model.base.astype(np.float32), (n_rows, 1))
+        self._add_plain(trees, margin)
+        return margin, moved
+
+
+def _looked_at(
+    trees: Trees, X: Any, reach: Reach, n_threads: int
+) -> tuple[Float32Array, Ends]:
+    ends = Ends.of(Model.from_trees(trees), X, reach, n_threads)
+    if len(X) == 0:  # a part of the validation rows can have none
+        return ends.low, ends
+    return trees.margin(X, n_jobs=n_threads).astype(np.float32), ends
 
 
 @dataclass
@@ -262,6 +351,8 @@ class CertifiedValidation(Validation):
 
     def add(self, trees: Trees) -> None:
         """Add the trees of a round."""
+        if len(self.y) == 0:  # of a part
+            return
         super().add(trees)
         self.ends.add(trees, self.X, self.reach, self.n_threads)
         if self.attacks is not None:
@@ -277,11 +368,12 @@ class CertifiedWatch(Watch):
         assert isinstance(booster, CertifiedBooster)
         score = super()._evaluate(booster)
         loss = booster.loss
-        for name, value in _figures(loss, booster.y, booster.weight, booster.ends):
+        of_train = _figures(loss, booster.y, booster.weight, booster.ends, self.others)
+        for name, value in of_train:
             self._note("train", name, value)
         for where, held in self.all_held().items():
             if isinstance(held, CertifiedValidation):
-                figures = dict(_figures(loss, held.y, held.weight, held.ends))
+                figures = dict(_figures(loss, held.y, held.weight, held.ends, self.others))
                 for name, value in figures.items():
                     self._note(where, name, value)
                 if self.scorer is None:
@@ -290,23 +382,26 @@ class CertifiedWatch(Watch):
 
 
 def _figures(
-    loss: KnownLoss, y: Float32Array, weight: Weight, ends: Ends
+    loss: KnownLoss, y: Float32Array, weight: Weight, ends: Ends, others: _sums.Others | None
 ) -> list[tuple[str, float]]:
-    figures = [("certified_loss", loss.mean(y, ends.worst(loss, y), weight))]
+    figures = [("certified_loss", loss.mean(y, ends.worst(loss, y), weight, others))]
     if isinstance(loss, losses.BinaryLogistic | Softmax):
-        figures.append(("certified_accuracy", float(np.mean(ends.certified(y)))))
+        figures.append(("certified_accuracy", _sums.mean(ends.certified(y), None, others)))
     return figures
 
 
 def boost_certified(
-    booster: CertifiedBooster, n_rounds: int, watch: CertifiedWatch
+    booster: CertifiedBooster,
+    n_rounds: int,
+    watch: CertifiedWatch,
+    after: Callable[[Rounds], Any] | None = None,
 ) -> tuple[Trees, Trees]:
     """Add up to `n_rounds` rounds; with many classes, refit all leaves together at the end.
 
     Gives the finished model, and the one that more rounds would go on from. The figures of the
     last round that is kept become those of the finished one.
     """
-    grown = boost(booster, n_rounds, watch)
+    grown = boost(booster, n_rounds, watch, after)
     if len(booster.model.base) == 1:
         return grown, grown
     trees = booster.refit_together(grown)
@@ -317,16 +412,18 @@ def boost_certified(
 def _correct(watch: CertifiedWatch, booster: CertifiedBooster, trees: Trees, n_kept: int) -> None:
     """Put the figures of a refitted model in the place of those before."""
     loss, n_threads = booster.loss, booster.rules.n_threads
-    seen: dict[str, tuple[Any, Float32Array, Weight]] = {
-        "train": (booster.rows(), booster.y, booster.weight)
-    }
-    for name, held in watch.all_held().items():
-        seen[name] = (held.X, held.y, held.weight)
+    held = watch.all_held()
     for where, history in watch.evals_result.items():
-        X, y, weight = seen[where]
-        ends = Ends.of(Model.from_trees(trees), X, booster.reach, n_threads)
-        margin = trees.margin(X, n_jobs=n_threads).astype(np.float32)
-        new = {"loss": loss.mean(y, margin, weight), **dict(_figures(loss, y, weight, ends))}
+        rows: Any = booster if where == "train" else held[where]
+        y, weight = rows.y, rows.weight
+        if where == "train":
+            margin, ends = booster.look_at(trees)
+        else:
+            margin, ends = _looked_at(trees, rows.X, booster.reach, n_threads)
+        new = {
+            "loss": loss.mean(y, margin, weight, watch.others),
+            **dict(_figures(loss, y, weight, ends, watch.others)),
+        }
         for name, values in history.items():
             # Rounds are counted from the end: an earlier fit may have kept no history.
             at = n_kept - booster.model.n_rounds - 1

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core, _sums
-from hardwood._check import FloatArray
+from hardwood._check import FloatArray, IntArray
 from hardwood.model.decision import Link
 
 Float32Array = npt.NDArray[np.float32]
@@ -96,6 +96,17 @@ class RefittedLoss(KnownLoss):
     @abstractmethod
     def leaf_value(self, residual: Float32Array, weight: Weight) -> float:
         """The best value of a leaf from the residuals of its rows."""
+
+    @abstractmethod
+    def leaf_values(
+        self,
+        residual: Float32Array,
+        leaf: IntArray,
+        n_nodes: int,
+        weight: Weight,
+        others: _sums.Others,
+    ) -> Float32Array:
+        """The best values of all leaves, with rows that others have; NaN where there are none."""
 
 
 def softmax(margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -295,6 +306,16 @@ class Quantile(RefittedLoss):
     def leaf_value(self, residual: Float32Array, weight: Weight) -> float:
         return _weighted_quantile(residual, weight, self.quantile)
 
+    def leaf_values(
+        self,
+        residual: Float32Array,
+        leaf: IntArray,
+        n_nodes: int,
+        weight: Weight,
+        others: _sums.Others,
+    ) -> Float32Array:
+        return _quantiles_of_parts(residual, leaf, n_nodes, weight, self.quantile, others)
+
 
 class Custom(Loss):
     """Derivatives that the user computes."""
@@ -365,26 +386,46 @@ def _weighted_quantile(
 ) -> float:
     """The smallest value with at least a share `quantile` of the weight at or below it."""
     if others is not None:
-        return _quantile_of_parts(y, weight, quantile, others)
+        together = np.zeros(len(y), dtype=np.int64)
+        return float(_quantiles_of_parts(y, together, 1, weight, quantile, others)[0])
     order = np.argsort(y, kind="stable")
     below = np.cumsum(np.ones(len(y)) if weight is None else weight[order], dtype=np.float64)
     return float(y[order[np.searchsorted(below, quantile * below[-1] * (1 - 1e-12))]])
 
 
-def _quantile_of_parts(
-    y: Float32Array, weight: Weight, quantile: float, others: _sums.Others
-) -> float:
-    """The same by bisection over the floats, which are as integers in the same order."""
+def _quantiles_of_parts(
+    y: Float32Array,
+    group: npt.NDArray[np.integer[Any]],
+    n_groups: int,
+    weight: Weight,
+    quantile: float,
+    others: _sums.Others,
+) -> Float32Array:
+    """The same for each group of rows; NaN where there are none.
+
+    By bisection over the floats, which are as integers in the same order, with weights in whole
+    steps, so fine that nothing is lost.
+    """
     weight = np.ones(len(y)) if weight is None else weight.astype(np.float64)
+    exponent = int(np.frexp(_sums.total(weight, others))[1])
+    steps = np.rint(np.ldexp(weight, 51 - exponent))
     bits = (y + np.float32(0)).view(np.int32).astype(np.int64)
     key = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
-    wanted = quantile * _sums.total(weight, others) * (1 - 1e-12)
-    low, high = -0x7F7FFFFF, 0x7F7FFFFF  # of the largest float
-    while low < high:
+
+    def weigh(chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        sums = np.bincount(group[chosen], steps[chosen], n_groups).astype(np.int64)
+        others.sum(sums)
+        return sums
+
+    all_of_group = weigh(np.ones(len(y), dtype=bool))
+    wanted = quantile * all_of_group * (1 - 1e-12)
+    low = np.full(n_groups, -0x7F7FFFFF)  # of the largest float
+    high = -low
+    while (low < high).any():
         middle = (low + high) // 2
-        if _sums.total(weight[key <= middle], others) >= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    found = np.array([high if high >= 0 else -high | 0x80000000], dtype=np.uint32)
-    return float(found.view(np.float32)[0])
+        enough = weigh(key <= middle[group]) >= wanted
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle + 1)
+    size = np.abs(high).astype(np.int32).view(np.float32)
+    found = np.where(high < 0, -size, size)
+    return np.asarray(np.where(all_of_group > 0, found, np.nan), dtype=np.float32)

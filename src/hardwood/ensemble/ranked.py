@@ -7,17 +7,85 @@ rank, so that no allowed change ever crosses a threshold: what is proven of the 
 categories.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from hardwood import _sums
 from hardwood._check import FloatArray, IntArray
 from hardwood.model.trees import Trees
 from hardwood.threat.reach import Changes
 
 _SMOOTHING = 10.0  # rows by which the mean of a category is drawn to that of all
+
+
+@dataclass(frozen=True)
+class CategorySums:
+    """What categories weigh and what their targets add up to, exactly: see `by_group`."""
+
+    by_code: Mapping[int, list[list[int]]]  # of each feature: mass, then targets; of each code
+    of_all: list[int]  # mass, then targets
+
+    @classmethod
+    def learn(
+        cls,
+        X: FloatArray,
+        y: npt.NDArray[np.float32],
+        weight: npt.NDArray[np.float32] | None,
+        n_classes: int,
+        codes: Mapping[int, IntArray],
+    ) -> "CategorySums":
+        """Those of some rows; the targets of many classes are whether a row is of each."""
+        mass = np.ones(len(y)) if weight is None else weight.astype(np.float64)
+        target = [y.astype(np.float64)]
+        if n_classes > 2:
+            target = [(y == k).astype(np.float64) for k in range(n_classes)]
+        columns = [mass, *(mass * one for one in target)]
+        by_code = {}
+        for feature, known in codes.items():
+            present = ~np.isnan(X[:, feature])
+            at = np.searchsorted(known, X[present, feature])
+            by_code[feature] = [_sums.by_group(c[present], at, len(known)) for c in columns]
+        nobody = np.zeros(len(y), dtype=np.int64)
+        return cls(by_code, [_sums.by_group(c, nobody, 1)[0] for c in columns])
+
+    @classmethod
+    def merged(cls, parts: Sequence["CategorySums"]) -> "CategorySums":
+        """Put those of parts together."""
+
+        def add(lists: Sequence[list[int]]) -> list[int]:
+            return [sum(values) for values in zip(*lists, strict=True)]
+
+        by_code = {
+            feature: [
+                add(of_parts)
+                for of_parts in zip(*(part.by_code[feature] for part in parts), strict=True)
+            ]
+            for feature in parts[0].by_code
+        }
+        return cls(by_code, add([part.of_all for part in parts]))
+
+    def only(self, there: Mapping[int, npt.NDArray[np.bool_]]) -> "CategorySums":
+        """The same without some categories."""
+        by_code = {
+            feature: [[column[at] for at in np.flatnonzero(there[feature])] for column in columns]
+            for feature, columns in self.by_code.items()
+        }
+        return CategorySums(by_code, self.of_all)
+
+    @property
+    def everyone(self) -> FloatArray:
+        """The mass of all rows, and what their targets add up to."""
+        return np.array([float(sum_ * _sums.UNIT) for sum_ in self.of_all])
+
+    def of(self, feature: int, places: npt.NDArray[np.intp]) -> list[float]:
+        """The same for some categories together."""
+        return [
+            float(sum(column[at] for at in places) * _sums.UNIT)
+            for column in self.by_code[feature]
+        ]
 
 
 @dataclass(frozen=True)
@@ -28,28 +96,17 @@ class Ranks:
 
     @classmethod
     def learn(
-        cls,
-        X: FloatArray,
-        y: npt.NDArray[np.float32],
-        weight: npt.NDArray[np.float32] | None,
-        n_classes: int,
-        codes: Mapping[int, IntArray],
-        changes: Changes,
+        cls, sums: "CategorySums", codes: Mapping[int, IntArray], changes: Changes
     ) -> "Ranks":
         """Order the categories by their mean target; of many classes, along the first axis."""
-        target = y[:, None].astype(np.float64)
-        if n_classes > 2:
-            target = (y[:, None] == np.arange(n_classes)).astype(np.float64)
-        mass = np.ones(len(y)) if weight is None else weight.astype(np.float64)
-        target -= np.average(target, axis=0, weights=mass)
         groups = {}
+        mean = sums.everyone[1:] / sums.everyone[0]
         for feature, known in codes.items():
             together = _connected(known, changes.get(feature))
-            column = X[:, feature]
-            key = np.zeros((len(together), target.shape[1]))
+            key = np.zeros((len(together), len(mean)))
             for at, group in enumerate(together):
-                inside = np.isin(column, group)
-                key[at] = mass[inside] @ target[inside] / (mass[inside].sum() + _SMOOTHING)
+                mass, *target = sums.of(feature, np.searchsorted(known, group))
+                key[at] = (np.array(target) - mean * mass) / (mass + _SMOOTHING)
             order = np.argsort(_along_one_axis(key), kind="stable")
             groups[feature] = [together[at] for at in order]
         return cls(groups)

@@ -39,7 +39,7 @@ from hardwood.ensemble.certified import (
     margin_loss,
 )
 from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
-from hardwood.ensemble.ranked import Ranks
+from hardwood.ensemble.ranked import CategorySums, Ranks
 from hardwood.estimators._base import (
     Columns,
     RobustEstimator,
@@ -141,12 +141,7 @@ class BoostingEstimator(RobustEstimator):
         reach = self._training_reach(data.columns)
         if self._certifies(reach):
             margin_loss(loss)  # refuses those without a worst side
-        monotonic = self._monotonic(self.monotonic_cst, data.columns)
-        if monotonic.any() and isinstance(loss, RefittedLoss):
-            raise ValueError(
-                'monotonic_cst cannot be kept with loss="quantile", which refits the leaves; drop '
-                "it, or use another loss."
-            )
+        monotonic = self._signs(data.columns, loss)
         model = self._model_to_start(data, loss, about)
         weight = _check.weights(data.weight)
         rules = self._rules(loss)
@@ -155,13 +150,9 @@ class BoostingEstimator(RobustEstimator):
         only = attacker(reach, model.about.get("classes"))
         rows, ranks, threat = data.X, None, reach
         if self._certifies(reach):
-            if only >= 0 and len(model.base) > 1:
-                raise ValueError(
-                    f'The threat says only={reach.only!r}, which inner="certified" knows for two '
-                    f'classes only, and there are {len(model.base)}; use inner="exact".'
-                )
+            refuse_one_of_many(reach, len(model.base))
             ranks = self._ranks_to_start(data, weight, reach, model)
-            rows, threat = _as_thresholds(data, ranks, reach)
+            rows, threat = as_thresholds(data.X, ranks, reach)
         watch = self._watch(model, held_out, loss, reach, ranks, only)
         n_rounds = self.n_estimators - model.n_rounds
         if isinstance(watch, CertifiedWatch):
@@ -210,6 +201,16 @@ class BoostingEstimator(RobustEstimator):
         self._ranks = ranks
         self.n_estimators_ = trees.n_trees // trees.n_outputs
         self.evals_result_ = watch.evals_result
+
+    def _signs(self, columns: Columns, loss: Loss) -> npt.NDArray[np.int8]:
+        """Along which features the model must rise or fall."""
+        monotonic = self._monotonic(self.monotonic_cst, columns)
+        if monotonic.any() and isinstance(loss, RefittedLoss):
+            raise ValueError(
+                'monotonic_cst cannot be kept with loss="quantile", which refits the leaves; drop '
+                "it, or use another loss."
+            )
+        return monotonic
 
     def _training_reach(self, columns: Columns) -> Reach:
         """What the adversary may do as far as training is concerned."""
@@ -266,9 +267,8 @@ class BoostingEstimator(RobustEstimator):
             ranks = self._ranks
         else:
             n_classes = len(model.about.get("classes", ()))
-            ranks = Ranks.learn(
-                data.X, data.y, weight, n_classes, data.columns.codes, reach.changes
-            )
+            sums = CategorySums.learn(data.X, data.y, weight, n_classes, data.columns.codes)
+            ranks = Ranks.learn(sums, data.columns.codes, reach.changes)
         if ranks is not None:
             model.for_users = ranks.with_sets
         return ranks
@@ -357,7 +357,7 @@ class BoostingEstimator(RobustEstimator):
         if not self._certifies(reach):
             X = _dense(held.X)
             return Validation(X, held.y, weight, self._margin_to_start(model, X), self.n_jobs)
-        rows, reach = _as_thresholds(held, ranks, reach)
+        rows, reach = as_thresholds(held.X, ranks, reach)
         X, n_threads = _dense(rows), thread_count(self.n_jobs)
         return CertifiedValidation(
             X,
@@ -569,13 +569,22 @@ _BLOCK = 1024  # rows of a sparse table that are written out at a time
 _ALL_CANDIDATES = 1 << 16  # bins of a feature with method="exact": as many as codes can tell
 
 
-def _as_thresholds(data: TargetData, ranks: Ranks | None, reach: Reach) -> tuple[Any, Reach]:
+def refuse_one_of_many(reach: Reach, n_outputs: int) -> None:
+    """Stop certified training where rows of one class among many attack."""
+    if reach.only is not None and n_outputs > 1:
+        raise ValueError(
+            f'The threat says only={reach.only!r}, which inner="certified" knows for two '
+            f'classes only, and there are {n_outputs}; use inner="exact".'
+        )
+
+
+def as_thresholds(X: Any, ranks: Ranks | None, reach: Reach) -> tuple[Any, Reach]:
     """Rows and threat as certified training knows them: numbers that move up and down.
 
     A column that can be left blank is not split on at all: whoever is on the other side than
     missing values could be brought there.
     """
-    rows = data.X if ranks is None else ranks.rank(data.X)
+    rows = X if ranks is None else ranks.rank(X)
     if reach.blank.any():
         rows = _dense(rows).copy()
         rows[:, reach.blank] = np.nan

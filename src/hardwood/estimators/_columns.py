@@ -1,6 +1,6 @@
 """Columns of categories: which they are, what their categories are called, and their numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,11 @@ def _names(column: Any) -> list[Any]:
     names = _distinct(column)
     if all(isinstance(name, float) and name.is_integer() for name in names):
         names = [int(name) for name in names]  # numbers beside missing ones
+    return in_order(names)
+
+
+def in_order(names: Iterable[Any]) -> list[Any]:
+    """Names of categories in the order of their numbers."""
     try:
         return sorted(names)
     except TypeError:  # of several types

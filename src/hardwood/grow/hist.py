@@ -61,19 +61,11 @@ class HistTable:
         only: int = -1,
     ) -> None:
         self._codes_of_bin: dict[int, list[IntArray]] = {}
-        kinds: dict[str, Any] = {
-            "n_categories": np.empty(0, np.int32),
-            "changes": np.empty((0, 3), np.int32),
-            "blank": reach.blank.astype(np.uint8),
-            "only": only,
-        }
         if categories:
-            n_codes = 64 if max_bins <= 64 else 256  # one of them is that of missing values
-            X, self._codes_of_bin = _in_bins(X, categories, min(max_bins, n_codes - 1))
-            kinds["n_categories"] = np.zeros(X.shape[1], np.int32)
-            for feature, bins in self._codes_of_bin.items():
-                kinds["n_categories"][feature] = len(bins)
-            kinds["changes"] = _changes_of_bins(reach, self._codes_of_bin)
+            count = {f: count_codes(X[:, f], known) for f, known in categories.items()}
+            self._codes_of_bin = bins_of_categories(categories, count, max_bins)
+            X = in_bins(X, self._codes_of_bin)
+        kinds = _kinds(reach, self._codes_of_bin, X.shape[1], only)
         weight_in_double = np.empty(0) if weight is None else weight.astype(np.float64)
         if sparse.issparse(X):
             if not X.has_canonical_format:
@@ -104,6 +96,7 @@ class HistTable:
         reach: Reach,
         part: Part,
         n_threads: int = 1,
+        only: int = -1,
     ) -> "HistTable":
         """Make the table of rows in codes, of which others have more.
 
@@ -122,9 +115,11 @@ class HistTable:
             Which rows these are, and who has the others.
         n_threads : int, default=1
             Threads for arranging the codes.
+        only : int, default=-1
+            The position of the class whose rows alone are moved; -1: those of all.
         """
         table = cls.__new__(cls)
-        table._codes_of_bin = {}
+        table._codes_of_bin = cuts.codes_of_bin
         table._core = _core.HistTable(
             [piece.core() for piece in rows],
             cuts.edges,
@@ -133,6 +128,7 @@ class HistTable:
             reach=reach.ends,
             number=np.empty(0, np.uint32) if part.others is None else part.number(),
             others=part.others,
+            **_kinds(reach, cuts.codes_of_bin, len(cuts.edges), only),
             n_threads=n_threads,
         )
         return table
@@ -222,25 +218,61 @@ class HistTable:
         return replace(tree, category_start=start, category=np.concatenate(sets))
 
 
-def _in_bins(
-    X: Any, categories: Mapping[int, IntArray], most: int
-) -> tuple[Any, dict[int, list[IntArray]]]:
-    """Replace categories by bins; also give the categories of each bin, by column."""
-    codes_of_bin, copied = {}, False
+def _kinds(
+    reach: Reach, codes_of_bin: Mapping[int, list[IntArray]], n_features: int, only: int
+) -> dict[str, Any]:
+    """What the adversary may do beside moving numbers, for the kernels."""
+    kinds: dict[str, Any] = {
+        "n_categories": np.empty(0, np.int32),
+        "changes": np.empty((0, 3), np.int32),
+        "blank": reach.blank.astype(np.uint8),
+        "only": only,
+    }
+    if codes_of_bin:
+        kinds["n_categories"] = np.zeros(n_features, np.int32)
+        for feature, bins in codes_of_bin.items():
+            kinds["n_categories"][feature] = len(bins)
+        kinds["changes"] = _changes_of_bins(reach, codes_of_bin)
+    return kinds
+
+
+def count_codes(column: FloatArray, known: IntArray) -> npt.NDArray[np.int64]:
+    """How many rows have each of the known categories."""
+    at = np.searchsorted(known, column[~np.isnan(column)])
+    return np.bincount(at, minlength=len(known))
+
+
+def bins_of_categories(
+    categories: Mapping[int, IntArray],
+    count: Mapping[int, npt.NDArray[np.int64]],
+    max_bins: int,
+) -> dict[int, list[IntArray]]:
+    """Give the categories of each bin, by column; where there are too many, rare ones share one."""
+    n_codes = 64 if max_bins <= 64 else 256  # one of them is that of missing values
+    codes_of_bin = {}
     for feature, known in categories.items():
-        column = X[:, feature]
-        present = ~np.isnan(column)
-        at = np.searchsorted(known, column[present])
-        bins = _bins_of(np.bincount(at, minlength=len(known)), most)
+        bins = _bins_of(count[feature], min(max_bins, n_codes - 1))
         order = np.argsort(bins, kind="stable")
         borders = np.flatnonzero(np.diff(bins[order])) + 1
         codes_of_bin[feature] = np.split(known[order].astype(np.int32), borders)
-        if np.array_equal(bins, known):
+    return codes_of_bin
+
+
+def in_bins(X: Any, codes_of_bin: Mapping[int, list[IntArray]]) -> Any:
+    """Replace categories by bins; the table is copied where that changes it."""
+    copied = False
+    for feature, bins in codes_of_bin.items():
+        code = np.concatenate(bins)
+        bin_of = np.repeat(np.arange(len(bins)), [len(codes) for codes in bins])
+        if np.array_equal(bin_of, code):
             continue  # they are their own bins
         if not copied:
             X, copied = X.copy(), True
-        X[present, feature] = bins[at]
-    return X, codes_of_bin
+        order = np.argsort(code)
+        column = X[:, feature]
+        present = ~np.isnan(column)
+        X[present, feature] = bin_of[order][np.searchsorted(code[order], column[present])]
+    return X
 
 
 def _changes_of_bins(

@@ -1,14 +1,15 @@
 """The values of a table's features, few enough to be sent and put together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray
+from hardwood._check import FloatArray, IntArray
+from hardwood.grow.part import Part
 from hardwood.model.trees import Trees
 from hardwood.threat import Reach
 
@@ -126,10 +127,21 @@ class Sketch:
             default=0.0,
         )
 
-    def cuts(self, reach: Reach, max_bins: int) -> "Cuts":
-        """Choose the edges of bins as a table of all rows does."""
+    def cuts(
+        self,
+        reach: Reach,
+        max_bins: int,
+        codes_of_bin: dict[int, list[IntArray]] | None = None,
+    ) -> "Cuts":
+        """Choose the edges of bins as a table of all rows does; categories have theirs."""
+        codes_of_bin = codes_of_bin or {}
         edges, usual = [], []
-        for feature, ends in zip(self.features, reach.ends, strict=True):
+        for f, (feature, ends) in enumerate(zip(self.features, reach.ends, strict=True)):
+            if f in codes_of_bin:
+                edges.append(np.arange(1, len(codes_of_bin[f]), dtype=np.float32) - np.float32(0.5))
+                often = feature.x[np.argmax(feature.count)] if len(feature.x) else 0
+                usual.append(int(often))
+                continue
             chosen, code = _core.choose_edges(
                 feature.x,
                 feature.count,
@@ -139,7 +151,76 @@ class Sketch:
             )
             edges.append(chosen)
             usual.append(code)
-        return Cuts(edges, np.array(usual, dtype=np.uint8), max_bins)
+        return Cuts(edges, np.array(usual, dtype=np.uint8), max_bins, codes_of_bin)
+
+    def end_cuts(self, reach: Reach, max_bins: int, at_rest: bool) -> "EndCuts":
+        """Choose the candidates of certified training as a table of all rows does."""
+        missing = [feature.n_missing > 0 for feature in self.features]
+        return EndCuts(
+            [
+                _core.choose_candidates(
+                    feature.x,
+                    feature.count,
+                    gone,
+                    np.ascontiguousarray(ends[None, :]),
+                    max_bins=max_bins,
+                    at_rest=at_rest,
+                )
+                for feature, ends, gone in zip(self.features, reach.ends, missing, strict=True)
+            ],
+            np.array(missing, dtype=np.uint8),
+            at_rest,
+        )
+
+
+@dataclass(frozen=True)
+class EndRows:
+    """Rows in codes of certified training; see `EndCodes` in the core."""
+
+    n_rows: int
+    codes: npt.NDArray[np.uint8]
+
+    def core(self) -> tuple[Any, ...]:
+        """The same for the kernels."""
+        return (self.n_rows, self.codes)
+
+
+@dataclass(frozen=True)
+class EndCuts:
+    """Where the ends of balls become codes: the candidate thresholds of every feature."""
+
+    candidates: list[npt.NDArray[np.float32]]
+    missing: npt.NDArray[np.uint8]  # whether any row has no value
+    at_rest: bool  # rows come twice, the second time unmoved
+
+    def encode(
+        self, X: npt.NDArray[Any], reach: Reach, n_threads: int, *, at_rest: bool | None = None
+    ) -> EndRows:
+        """Put rows, float32 or float64 in C order, into codes."""
+        codes = _core.encode_ends(
+            X,
+            reach.ends,
+            self.candidates,
+            self.missing,
+            at_rest=self.at_rest if at_rest is None else at_rest,
+            n_threads=n_threads,
+        )
+        return EndRows(len(X), codes)
+
+    def table(
+        self, rows: Sequence[EndRows], part: Part, n_threads: int, *, at_rest: bool | None = None
+    ) -> _core.CertifiedBoosting:
+        """Make the table of rows in codes, of which others have more."""
+        return _core.CertifiedBoosting(
+            [piece.core() for piece in rows],
+            self.candidates,
+            self.missing,
+            at_rest=self.at_rest if at_rest is None else at_rest,
+            number=np.empty(0, np.uint32) if part.others is None else part.number(),
+            n_all=part.n_all,
+            others=part.others,
+            n_threads=n_threads,
+        )
 
 
 @dataclass(frozen=True)
@@ -164,6 +245,7 @@ class Cuts:
     edges: list[npt.NDArray[np.float32]]
     usual: npt.NDArray[np.uint8]
     max_bins: int
+    codes_of_bin: dict[int, list[IntArray]] = field(default_factory=dict)  # of categories
 
     def margin(self, trees: Trees, rows: CodedRows) -> npt.NDArray[np.float32]:
         """Margins of rows in codes, for trees whose thresholds are edges."""
@@ -173,7 +255,11 @@ class Cuts:
         n_codes = len(rows.smallest) // max(len(self.edges), 1)
         least = np.full((len(self.edges), n_codes), np.nan, dtype=np.float32)
         for feature, edges in enumerate(self.edges):
-            least[feature, : len(edges) + 1] = np.concatenate([[lowest], edges])
+            of_bins = self.codes_of_bin.get(feature)
+            if of_bins is None:
+                least[feature, : len(edges) + 1] = np.concatenate([[lowest], edges])
+            else:  # any of its categories stands for a bin
+                least[feature, : len(of_bins)] = [codes[0] for codes in of_bins]
         margin = np.empty((rows.n_rows, trees.n_outputs), dtype=np.float32)
         for begin in range(0, rows.n_rows, _BLOCK):
             some = slice(begin, begin + _BLOCK)
