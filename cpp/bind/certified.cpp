@@ -242,9 +242,7 @@ void bind_certified(nb::module_& module) {
          const Out2<float>& high, int n_threads) {
         const InterruptibleRelease release;
         std::visit(
-            [&](const auto& kind) {
-              kind->add(trees.trees, matrix(low), matrix(high), n_threads);
-            },
+            [&](const auto& kind) { kind->add(trees.trees, matrix(low), matrix(high), n_threads); },
             self.kind);
       },
       nb::arg("trees"), nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::kw_only(),

@@ -101,9 +101,8 @@ void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
     rows.push_back({codes.data(), n_rows, smallest.data(), largest.data(), missing.data()});
   }
   const InterruptibleRelease release;
-  new (place)
-      grow::HistTable(std::move(chosen), rows, reaches(reach), vector(number), others, n_threads,
-                      kinds(n_categories, changes, blank, only));
+  new (place) grow::HistTable(std::move(chosen), rows, reaches(reach), vector(number), others,
+                              n_threads, kinds(n_categories, changes, blank, only));
 }
 
 }  // namespace

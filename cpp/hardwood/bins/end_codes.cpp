@@ -157,8 +157,8 @@ std::size_t EndCandidates::n_codes() const {
 }
 
 std::vector<float> choose_end_candidates(std::span<const Value> values, const Reach& reach,
-                                         std::size_t max_bins, std::size_t most_codes,
-                                         bool at_rest, bool missing) {
+                                         std::size_t max_bins, std::size_t most_codes, bool at_rest,
+                                         bool missing) {
   // With missing values, one code is theirs, and one candidate tells them from all others.
   const std::size_t most = std::min(max_bins - 1, most_codes - 1 - missing) - missing;
   std::vector<float> chosen = choose_candidates(values, reach, at_rest ? (most + 1) / 2 : most);
@@ -201,7 +201,8 @@ EndCodes<Code>::EndCodes(EndCandidates candidates, std::span<const EndRows<Code>
                          bool at_rest, int n_threads)
     : n_rows_(0), rest_(0), candidates_(std::move(candidates)), n_codes_(candidates_.n_codes()) {
   std::vector<std::size_t> start;
-  for (const EndRows<Code>& piece : pieces) start.push_back(std::exchange(rest_, rest_ + piece.n_rows));
+  for (const EndRows<Code>& piece : pieces)
+    start.push_back(std::exchange(rest_, rest_ + piece.n_rows));
   n_rows_ = rest_ * (at_rest ? 2 : 1);
   check(n_rows_, n_features(), n_features());
   codes_ = Buffer<Code>(n_blocks() * n_rows_ * kRowCodes);
@@ -210,8 +211,7 @@ EndCodes<Code>::EndCodes(EndCandidates candidates, std::span<const EndRows<Code>
     const std::size_t n = pieces[p].n_rows * kRowCodes;
     for (std::size_t b = 0; b < n_blocks(); ++b) {
       for (std::size_t copy = 0; copy < (at_rest ? 2u : 1u); ++copy, from += n) {
-        std::copy_n(from, n,
-                    codes_.data() + (b * n_rows_ + copy * rest_ + start[p]) * kRowCodes);
+        std::copy_n(from, n, codes_.data() + (b * n_rows_ + copy * rest_ + start[p]) * kRowCodes);
       }
     }
   });
@@ -255,10 +255,9 @@ void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach
     table.rows(first, rows, {samples.data(), n});
     for (std::size_t f = first; f < first + n; ++f) {
       const std::vector<Value> values = count_values(samples[f - first], scratch);
-      candidates_.of[f] =
-          choose_end_candidates(values, reach[f], max_bins,
-                                std::size_t{1} << std::numeric_limits<Code>::digits, at_rest,
-                                candidates_.missing[f] != 0);
+      candidates_.of[f] = choose_end_candidates(values, reach[f], max_bins,
+                                                std::size_t{1} << std::numeric_limits<Code>::digits,
+                                                at_rest, candidates_.missing[f] != 0);
     }
   });
   n_codes_ = candidates_.n_codes();

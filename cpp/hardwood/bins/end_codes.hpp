@@ -25,8 +25,8 @@ struct EndCandidates {
 /// The candidates of one feature from its values, increasing; see EndCodes. `most_codes`: that are
 /// told apart.
 std::vector<float> choose_end_candidates(std::span<const Value> values, const Reach& reach,
-                                         std::size_t max_bins, std::size_t most_codes,
-                                         bool at_rest, bool missing);
+                                         std::size_t max_bins, std::size_t most_codes, bool at_rest,
+                                         bool missing);
 
 /// Some rows of a table in codes, as EndCodes lays them out.
 template <class Code>

@@ -436,7 +436,8 @@ class Output {
                        h_sum_.whole(h_sum_.term(double{weight(i)}, 1.0))});
     }
     const std::size_t n_leaves = leaves_.size();
-    constexpr std::int64_t kLargest = std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
+    constexpr std::int64_t kLargest =
+        std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
     std::vector<std::int64_t> least(n_leaves, -kLargest), most(n_leaves, kLargest), middle, below;
     while (least != most) {
       middle.clear();

@@ -53,7 +53,8 @@ class CertifiedBoosting {
       : n_rows_(table.n_rows()), codes_(table, reach, max_bins, at_rest, n_threads) {}
   /// Rows that are in codes already: a part of a table whose other parts others have. All of them
   /// make the same rounds at the same time; the trees are those of the whole table. `number`: of
-  /// each row its position in the whole table of `n_all` rows, modulo 2^32; empty: that in the part.
+  /// each row its position in the whole table of `n_all` rows, modulo 2^32; empty: that in the
+  /// part.
   CertifiedBoosting(bins::EndCandidates candidates, std::span<const bins::EndRows<Code>> pieces,
                     bool at_rest, std::vector<std::uint32_t> number, std::size_t n_all,
                     std::shared_ptr<Communicator> others, int n_threads)

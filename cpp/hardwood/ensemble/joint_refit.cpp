@@ -184,9 +184,8 @@ class Objective {
     for (std::size_t i = 0; i < size(b); ++i) {
       const std::size_t at = reached.size();
       reached.push_back(0);
-      finder_.visit(tree, copy(b), row(b, i), open, [&](std::size_t node) {
-        reached.push_back(static_cast<std::uint32_t>(node));
-      });
+      finder_.visit(tree, copy(b), row(b, i), open,
+                    [&](std::size_t node) { reached.push_back(static_cast<std::uint32_t>(node)); });
       reached[at] = static_cast<std::uint32_t>(reached.size() - at - 1);
     }
     reached.shrink_to_fit();

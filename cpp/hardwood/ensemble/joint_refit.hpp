@@ -39,8 +39,8 @@ std::vector<float> joint_refit(const model::Trees& trees, Matrix<const X> x,
                                std::span<const JointRows> rows, const JointRefit& how);
 
 /// The same for rows in codes, of which others may have more: everybody gets the same values, those
-/// of all rows. Thresholds of the trees are candidates of the codes. Rows at rest, if the codes have
-/// them, count by what `robustness` leaves.
+/// of all rows. Thresholds of the trees are candidates of the codes. Rows at rest, if the codes
+/// have them, count by what `robustness` leaves.
 std::vector<float> joint_refit(const model::Trees& trees, const bins::EndCodes<std::uint8_t>& codes,
                                std::span<const float> y, std::span<const float> weight,
                                double robustness, const JointRefit& how, const Part& part);

@@ -19,9 +19,9 @@
 namespace hardwood::grow {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 14;      // rows handled together
-constexpr std::size_t kWorthThreads = 4096;  // rows below which a node stays on one thread
-constexpr std::size_t kAhead = 16;           // rows whose codes are asked for in advance
+constexpr std::size_t kBlock = 1 << 14;          // rows handled together
+constexpr std::size_t kWorthThreads = 4096;      // rows below which a node stays on one thread
+constexpr std::size_t kAhead = 16;               // rows whose codes are asked for in advance
 constexpr std::size_t kBytesTogether = 1 << 26;  // of the histograms of one message
 
 /// Rows carry whether another node owns them in the highest bit of their number.
@@ -559,7 +559,9 @@ class Grower {
     each([&](const auto& sum) { sums.push_back(static_cast<std::int64_t>(sum)); });
     part_.sum(sums);
     std::size_t next = 0;
-    each([&](auto& sum) { sum = static_cast<std::remove_reference_t<decltype(sum)>>(sums[next++]); });
+    each([&](auto& sum) {
+      sum = static_cast<std::remove_reference_t<decltype(sum)>>(sums[next++]);
+    });
     struct Asked {
       const Rows* rows;
       Cell* cells;
@@ -623,7 +625,8 @@ class Grower {
     if (family.n_missing == 0) family.node.split.missing_left = left.n_rows >= right.n_rows;
     bound(family.node, left, right);
     family.searched = may_split(left) || may_split(right);
-    const std::size_t cost = family.n_both + (may_split(family.small()) ? 0 : family.small().n_rows);
+    const std::size_t cost =
+        family.n_both + (may_split(family.small()) ? 0 : family.small().n_rows);
     family.derives = may_split(family.large()) && cost < family.large().n_rows;
   }
 

@@ -274,7 +274,9 @@ class _Job:
         while True:
             outcome = self._hear()
             if outcome is not None:
-                distributed.wait(list(tasks.values()), timeout=_PING)
+                # The model is here; who is lost from now on costs nothing.
+                with contextlib.suppress(TimeoutError, CancelledError):
+                    distributed.wait(list(tasks.values()), timeout=_PING)
                 return outcome
             for task in tasks.values():
                 if task.status == "error":

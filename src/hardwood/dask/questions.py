@@ -189,9 +189,7 @@ def audit(
     return report
 
 
-def _drawn(
-    X: Any, y: Any, n_rows: int, random_state: int
-) -> tuple[Any, npt.NDArray[Any], int]:
+def _drawn(X: Any, y: Any, n_rows: int, random_state: int) -> tuple[Any, npt.NDArray[Any], int]:
     """Some rows and labels, and how many there are of all."""
     of_rows, of_labels = _alike(X, y)
     sizes = dask.compute(*[dask.delayed(np.shape)(labels) for labels in of_labels])

@@ -331,9 +331,7 @@ class CertifiedParts(CertifiedBooster):
         return margin, moved
 
 
-def _looked_at(
-    trees: Trees, X: Any, reach: Reach, n_threads: int
-) -> tuple[Float32Array, Ends]:
+def _looked_at(trees: Trees, X: Any, reach: Reach, n_threads: int) -> tuple[Float32Array, Ends]:
     ends = Ends.of(Model.from_trees(trees), X, reach, n_threads)
     if len(X) == 0:  # a part of the validation rows can have none
         return ends.low, ends

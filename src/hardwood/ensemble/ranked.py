@@ -83,8 +83,7 @@ class CategorySums:
     def of(self, feature: int, places: npt.NDArray[np.intp]) -> list[float]:
         """The same for some categories together."""
         return [
-            float(sum(column[at] for at in places) * _sums.UNIT)
-            for column in self.by_code[feature]
+            float(sum(column[at] for at in places) * _sums.UNIT) for column in self.by_code[feature]
         ]
 
 
