@@ -421,7 +421,8 @@ class Output {
     return wanted;
   }
   /// A quantile of the residuals of each leaf: by bisection over the floats, which are as integers
-  /// in the same order, so that parts tell each other weights only. Hessians are 1, so that their sum is the weight of a leaf.
+  /// in the same order, so that parts tell each other weights only. Hessians are 1, so that their
+  /// sum is the weight of a leaf.
   std::vector<double> wanted_values(const Quantile& loss, std::span<const float> value) const {
     struct Residual {
       std::int64_t key;
@@ -433,7 +434,7 @@ class Output {
       if (!trains(i)) continue;
       const auto bits = std::bit_cast<std::int32_t>(label(i) - worst_leaf_[i].margin);
       residuals.push_back({bits < 0 ? -std::int64_t{bits & 0x7fffffff} : bits, worst_leaf_[i].leaf,
-                       h_sum_.whole(h_sum_.term(double{weight(i)}, 1.0))});
+                           h_sum_.whole(h_sum_.term(double{weight(i)}, 1.0))});
     }
     const std::size_t n_leaves = leaves_.size();
     constexpr std::int64_t kLargest =
