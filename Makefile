@@ -51,7 +51,7 @@ test-cpp: build ## C++ tests; CASE="words of a name" runs those cases
 	$(BUILD)/core_tests "$(CASE)"
 
 test-python: build $(VENV)/.test-tools ## Python tests, documentation examples included
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile
 	$(BIN)/python -m pytest --doctest-modules --pyargs hardwood -p no:cacheprovider -q
 
 lint: build $(VENV)/.lint-tools ## ruff, mypy, import-linter, clang-format
