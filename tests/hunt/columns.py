@@ -615,6 +615,7 @@ def _examine(user: User, rng: np.random.Generator, tally: Tally, n_rows: int) ->
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--kinds", help="only the kinds with these words in their names")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--number", type=int, help="only this model of each kind")
@@ -627,9 +628,10 @@ def main() -> int:
     begin, done = time.monotonic(), 0
     for number in itertools.count() if options.number is None else [options.number]:
         for name in names:
-            hunt_one(name, options.seed, number, tallies[name])
-            done += 1
-        if done >= options.models:
+            if time.monotonic() - begin < options.seconds:
+                hunt_one(name, options.seed, number, tallies[name])
+                done += 1
+        if done >= options.models or time.monotonic() - begin >= options.seconds:
             break
     print(table(tallies))
     print(refusals(tallies))

@@ -117,6 +117,37 @@ def test_categories_in_any_order_are_matched_by_name():
     assert (model.predict_proba(in_polars(other))[::-1] == model.predict_proba(X)).all()
 
 
+def test_the_order_of_categories_in_training_does_not_matter():
+    X, y = frame()
+    turned = X.assign(
+        job=pd.Categorical(X["job"], categories=JOBS[::-1]),
+        town=pd.Categorical(X["town"].astype(str), categories=["y", "z", "x"]),
+    )
+    one, other = boosting().fit(X, y), boosting().fit(turned, y)
+    assert (one.predict_proba(X) == other.predict_proba(turned)).all()
+
+
+def test_nothing_named_is_no_category():
+    X, y = frame()
+    table = X[["age"]].to_numpy()
+    plain = boosting().fit(table, y)
+    for given in ([], [False], np.zeros(1, dtype=bool), None):
+        model = boosting(categorical_features=given).fit(table, y)
+        assert not model.is_categorical_.any()
+        assert (model.predict_proba(table) == plain.predict_proba(table)).all()
+
+
+def test_a_full_tree_is_that_of_one_hot_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"job": rng.choice(JOBS, 300)})
+    y = rng.integers(2, size=300)
+    native = hw.RobustDecisionTreeClassifier(eps=0).fit(X, y)
+    dummies = OneHotEncoder(sparse_output=False).fit_transform(X)
+    apart = hw.RobustDecisionTreeClassifier(eps=0).fit(dummies, y)
+    np.testing.assert_array_equal(native.predict_proba(X), apart.predict_proba(dummies))
+    assert native.trees_.n_leaves == apart.trees_.n_leaves == len(JOBS)
+
+
 def test_unseen_categories_go_where_missing_values_go():
     X, y = frame()
     for gaps in (False, True):

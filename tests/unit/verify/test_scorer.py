@@ -91,3 +91,17 @@ def test_unknown_words_and_models_are_refused():
     odd = make_pipeline(FunctionTransformer(np.sin), TREE).fit(X, Y)
     with pytest.raises(hw.UnsupportedModelError, match="FunctionTransformer"):
         hw.make_certified_scorer(0.05)(odd, X, Y)
+
+
+def test_a_threshold_of_the_scorer_is_that_of_the_certificate():
+    model = hw.RobustGradientBoostingClassifier(eps=0.05, n_estimators=5, max_depth=3).fit(X, Y)
+    recalls = []
+    for threshold in (0.3, 0.7):
+        scorer = hw.make_certified_scorer(0.05, "recall", threshold=threshold)
+        safe = hw.certify(model, X, Y, 0.05, threshold=threshold).status == "certified"
+        recalls.append(scorer(model, X, Y))
+        assert recalls[-1] == safe[Y == 1].mean()
+        assert np.isfinite(cross_val_score(model, X, Y, cv=2, scoring=scorer)).all()
+    assert recalls[0] > recalls[1]
+    with pytest.raises(ValueError, match="between 0 and 1, both excluded, got threshold=1"):
+        hw.make_certified_scorer(0.05, threshold=1.0)(model, X, Y)
