@@ -153,3 +153,13 @@ def test_catboost_splits_that_nobody_can_ask_for_are_refused():
         model = catboost_model(X if settings is both else X[["job", "age"]], y, **settings)
         with pytest.raises(hw.UnsupportedModelError, match="max_ctr_complexity=1"):
             hw.load_model(model, X=X)
+
+
+def test_wrong_rows_that_do_not_attack_keep_their_dummies():
+    X = pd.DataFrame({"age": [1, 0, 3, 4], "a": [1, 1, 0, 0], "b": [0, 0, 1, 1]})
+    model = hw.RobustDecisionTreeClassifier(eps=0).fit(X, [0, 0, 1, 1])
+    y = np.array([1, 0, 1, 0])  # the first and the last row are wrong
+    threat = hw.Threat(one_hot=[["a", "b"]], only=0)
+    certificate = hw.certify(model, X, y, threat)
+    assert (certificate.reason[[0, 3]] == "misclassified").all()
+    np.testing.assert_array_equal(certificate.X_adv.iloc[[0, 3]], X.iloc[[0, 3]])

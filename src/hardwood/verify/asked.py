@@ -27,7 +27,7 @@ def asked(problem: Problem, reach: Reach, ask: Ask) -> Found:
     if len(some) == len(attacks):
         found = ask(folded, folded_reach)
     else:
-        found = _nobody(problem)
+        found = _nobody(folded)
         if len(some):
             part = ask(folded.some(some), folded_reach)
             for name, whole in vars(found).items():
