@@ -42,3 +42,21 @@ def test_an_old_file_of_ours_keeps_its_note(name):
 
 def test_no_file_is_forgotten():
     assert {path.name for path in FILES.iterdir()} == {*EXPECTED["margins"], "expected.json"}
+
+
+def test_dart_keeps_its_weights_where_xgboost_3_4_writes_them(tmp_path):
+    import xgboost as xgb
+
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 3))
+    rows = xgb.DMatrix(X, (X[:, 0] > 0.5).astype(int))
+    options = {"booster": "dart", "rate_drop": 0.5, "max_depth": 2, "seed": 0}
+    booster = xgb.train({**options, "objective": "binary:logistic"}, rows, 6)
+    document = json.loads(booster.save_raw("json"))
+    part = document["learner"]["gradient_booster"]
+    if part["name"] == "dart":  # as xgboost before 3.4 writes it
+        model = {**part["gbtree"]["model"], "weight_drop": part["weight_drop"]}
+        document["learner"]["gradient_booster"] = {"name": "gbtree", "model": model}
+    (tmp_path / "dart.json").write_text(json.dumps(document))
+    margin = hw.load_model(tmp_path / "dart.json").margin(X)[:, 0]
+    np.testing.assert_array_equal(margin, booster.predict(xgb.DMatrix(X), output_margin=True))

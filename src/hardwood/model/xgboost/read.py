@@ -61,6 +61,9 @@ def read(
             f'booster="gbtree".'
         )
     model = get(booster, "model", dict)
+    if weight is None and "weight_drop" in model:  # from xgboost 3.4 on, where DART is an option
+        dropped = _array(model, "weight_drop", np.float32)
+        weight = dropped if len(dropped) else None
     parameters = get(learner, "learner_model_param", dict)
     n_features = integer("num_feature", parameters.get("num_feature"))
     n_outputs = max(integer("num_class", parameters.get("num_class")), 1)
