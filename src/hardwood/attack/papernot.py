@@ -6,7 +6,7 @@ import numpy.typing as npt
 from hardwood import _core
 from hardwood._check import FloatArray
 from hardwood.attack.target import Attempt, Target
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, core_of
 from hardwood.verify.choices import Layout, columns_of
 from hardwood.verify.effort import Effort
 
@@ -87,5 +87,5 @@ def _goes_left(trees: Trees, node: int, value: FloatArray) -> npt.NDArray[np.boo
     """Where values of its feature go at a node of the first tree."""
     rows = np.zeros((len(value), trees.n_features))
     rows[:, trees.feature[node]] = value
-    sides = [np.asarray(trees._core.sides(row))[node] for row in rows]
+    sides = [np.asarray(core_of(trees).sides(row))[node] for row in rows]
     return np.array(sides, dtype=bool)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hardwood import _check, _core
 from hardwood._check import FloatArray
+from hardwood.model.trees import core_of
 from hardwood.threat import Norm, Reach, Threat, as_threat
 from hardwood.verify.asked import attackers, fold, fold_reach, fold_rows, unfold
 from hardwood.verify.budget import budget, core_norm
@@ -167,7 +168,7 @@ class Target:
 
         def search(watch: _core.Watch) -> Any:
             return attack(
-                problem.trees._core,
+                core_of(problem.trees),
                 problem.X,
                 problem.y,
                 budget(self.reach, self.norm),

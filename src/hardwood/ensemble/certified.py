@@ -18,7 +18,7 @@ from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
 from hardwood.grow.sketch import EndCuts, EndRows
 from hardwood.model.decision import SOFTMAX_TIE, cut_at
-from hardwood.model.trees import LEAF, Trees
+from hardwood.model.trees import LEAF, Trees, core_of
 from hardwood.threat import Reach
 
 _N_REFITS = 3  # Newton steps on the leaves of a tree
@@ -82,7 +82,7 @@ class Ends:
     def add(self, trees: Trees, X: Any, reach: Reach, n_threads: int) -> None:
         """Add more trees."""
         _core.add_certified_ends(
-            trees._core, X, reach.ends, self.low, self.high, n_threads=n_threads
+            core_of(trees), X, reach.ends, self.low, self.high, n_threads=n_threads
         )
 
     def worst(self, loss: KnownLoss, y: Float32Array) -> Float32Array:
@@ -261,7 +261,9 @@ class CertifiedBooster:
         return trees.replace(value=np.where(leaf[:, None], value[:, None], trees.value))
 
     def _joint_values(self, trees: Trees, weight: Float32Array, **how: Any) -> Float32Array:
-        return _core.joint_refit(trees._core, self.rows(), self.y, weight, self.reach.ends, **how)
+        return _core.joint_refit(
+            core_of(trees), self.rows(), self.y, weight, self.reach.ends, **how
+        )
 
     def look_at(self, trees: Trees) -> tuple[Float32Array, Ends]:
         """Plain margins and their ends, of other trees for the same rows."""
@@ -305,7 +307,7 @@ class CertifiedParts(CertifiedBooster):
         base = np.tile(self.model.base.astype(np.float32), (n_rows, 1))
         ends = Ends(base, base.copy())
         if trees is not None:
-            self._table.add(trees._core, ends.low, ends.high, n_threads=self.rules.n_threads)
+            self._table.add(core_of(trees), ends.low, ends.high, n_threads=self.rules.n_threads)
         return ends
 
     def _add_plain(self, trees: Trees, margin: Float32Array) -> None:
@@ -313,11 +315,11 @@ class CertifiedParts(CertifiedBooster):
             margin[:] = self._ends.low[len(self.y) :]  # nobody moves these rows
         else:
             self._plain_table.add(
-                trees._core, margin, margin.copy(), n_threads=self.rules.n_threads
+                core_of(trees), margin, margin.copy(), n_threads=self.rules.n_threads
             )
 
     def _joint_values(self, trees: Trees, weight: Float32Array, **how: Any) -> Float32Array:
-        values: Float32Array = self._table.joint_refit(trees._core, self.y, weight, **how)
+        values: Float32Array = self._table.joint_refit(core_of(trees), self.y, weight, **how)
         return values
 
     def look_at(self, trees: Trees) -> tuple[Float32Array, Ends]:

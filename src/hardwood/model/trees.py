@@ -718,6 +718,11 @@ def take_nodes(trees: Trees, node: npt.NDArray[np.int64]) -> dict[str, Any]:
 _OF_NODES = ("feature", "threshold", "left", "right", "missing_left", "value")
 
 
+def core_of(trees: Trees) -> _core.Trees:
+    """The model as the core holds it, for the rooms that put questions to the core."""
+    return trees._core
+
+
 def take_sets(
     start: npt.NDArray[np.int64], category: IntArray, node: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], IntArray]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.model.trees import Trees
+from hardwood.model.trees import Trees, core_of
 from hardwood.threat import Norm, Reach
 
 
@@ -24,7 +24,7 @@ class Layout:
     @classmethod
     def of(cls, trees: Trees) -> "Layout":
         """Read it off the trees."""
-        edge = np.asarray(trees._core.edges())
+        edge = np.asarray(core_of(trees).edges())
         numbers = np.isfinite(edge) & ~trees.categorical
         rank = np.zeros(len(edge), dtype=np.int64)
         edges, asks = [], []

@@ -9,6 +9,7 @@ import numpy as np
 from hardwood import _core
 from hardwood._check import FloatArray
 from hardwood.errors import HardwoodError
+from hardwood.model.trees import core_of
 from hardwood.threat import Norm, Reach
 from hardwood.verify.budget import budget, check_whole
 from hardwood.verify.effort import REASON, Effort, Found, Tell, watched
@@ -113,7 +114,7 @@ def _search(
 
     def search(watch: _core.Watch) -> Any:
         return function(
-            problem.trees._core,
+            core_of(problem.trees),
             problem.X,
             about,
             limits,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hardwood import _core
+from hardwood.model.trees import core_of
 from hardwood.threat import Norm, Reach
 from hardwood.verify.budget import budget
 from hardwood.verify.effort import Effort, Found, Tell, watched
@@ -26,7 +27,7 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
 def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
     def search(watch: _core.Watch) -> Any:
         return _core.nearest_in_tree(
-            problem.trees._core,
+            core_of(problem.trees),
             problem.X,
             problem.y,
             budget(reach, norm),
