@@ -2,7 +2,7 @@
 # Python 3.11 or newer, a C++20 compiler, make and a package index.
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-cpp test-python lint format bench bench-boosting defaults \
-        docs picture sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-threads bench-forest bench-categories
+        docs picture sanitize test-portable wheel sdist compat bench-history fuzz hunt clean bench-attacks bench-distance bench-families bench-threads bench-forest bench-categories
 
 PYTHON ?= python3
 VENV   := .venv
@@ -94,6 +94,9 @@ bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the pape
 
 bench-distance: build $(VENV)/.bench-tools ## Exact distances against Veritas and HiGHS; HARDWOOD_DATA, HARDWOOD_PROTOTYPES
 	$(BIN)/python benchmarks/peers/distance.py
+
+bench-families: build ## Exact distances on eight families of models, of which half chose no constant
+	$(BIN)/python benchmarks/families.py
 
 docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs, gallery run; broken links are errors
 	$(BIN)/sphinx-build --fail-on-warning --nitpicky --quiet docs build/docs

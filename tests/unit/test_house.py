@@ -70,7 +70,9 @@ def test_only_the_rooms_of_kernels_import_the_core():
 def test_the_core_of_a_model_is_asked_for_by_name():
     for path in PACKAGE.rglob("*.py"):
         if room_of(path, PACKAGE) != "model":
-            assert not re.search(r"trees_?\._core\b", path.read_text()), f"{path}: say core_of(trees)"
+            assert not re.search(r"trees_?\._core\b", path.read_text()), (
+                f"{path}: say core_of(trees)"
+            )
 
 
 def sources():

@@ -322,13 +322,13 @@ class Descent {
     }
     if (watch_.over()) return;
     cut_to_example(question, members);
-    search_.repair_home(true);
     search_.repair_home(false);
+    search_.repair_home(true);
     if (example_of_ != &question || watch_.over()) return;
     cut_to_example(question, members);
     const double a_leaf = ball_->norm() == Norm::kOne ? kMovesALeafInOne : kMovesALeafInTwo;
     const double moves = kFewestMoves + a_leaf * static_cast<double>(near_.leaves.size());
-    search_.rove(example_, static_cast<int>(std::min(moves, kMostMoves)));
+    search_.iterate(example_, static_cast<int>(std::min(moves, kMostMoves)));
   }
 
   /// Cut the trees to what costs no more than the example.

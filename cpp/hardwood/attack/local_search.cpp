@@ -14,9 +14,9 @@ constexpr int kPatience = 20;       // moves without gain, for each feature that
 constexpr double kMostNoise = 0.9;  // in what gains count
 constexpr double kOneMore = 0.7;    // chance that one more feature is changed at once
 constexpr int kMostAtOnce = 8;
-constexpr double kBarred = 0.7;  // chance that a feature that is given up stays so
-constexpr double kLeaps = 0.5;   // chance of several steps into one leaf
-constexpr std::size_t kLeapTrees = 20;
+constexpr double kBarred = 0.7;      // chance that a feature that is given up stays so
+constexpr double kEntersLeaf = 0.5;  // chance of several steps into one leaf
+constexpr std::size_t kProposingTrees = 20;
 constexpr std::size_t kTried = 6;    // leaves that all trees are asked about
 constexpr double kMostDearer = 1.2;  // where repairs end
 constexpr double kWarmth = 0.1;      // of a mean step: how much dearer a next point may be at first
@@ -32,7 +32,7 @@ void LocalSearch::build(const NearTrees& near, const cells::Ball& ball, double n
                         double unit) {
   moves_.build(near, ball, unit);
   needed_ = needed;
-  thrift_ = true;
+  squares_ = false;
   favour_.assign(moves_.n_features(), 1);
 }
 
@@ -47,13 +47,13 @@ void LocalSearch::climb_from(std::span<const std::int32_t> cells) {
   if (enough()) shed();
 }
 
-void LocalSearch::repair_home(bool thrift) {
+void LocalSearch::repair_home(bool squares) {
   moves_.start_at_home();
-  thrift_ = thrift;
+  squares_ = squares;
   if (repair(kInfinity)) shed();
 }
 
-void LocalSearch::rove(std::span<const std::int32_t> cells, int n_moves) {
+void LocalSearch::iterate(std::span<const std::int32_t> cells, int n_moves) {
   random_.seed(std::mt19937::default_seed);
   stuck_.clear();
   moves_.start(cells);
@@ -67,7 +67,7 @@ void LocalSearch::rove(std::span<const std::int32_t> cells, int n_moves) {
       last = moves_.n_moves;
       n_steps = 1 + n_changed();
     }
-    disturb(kMostDearer * best);
+    perturb(kMostDearer * best);
     // Slightly dearer points are good enough at first: the way on may lead through them.
     const double cooling = 1 - kCooling * moves_.n_moves / n_moves;
     const double bar = best * (1 + kWarmth / n_steps * std::max(cooling, -kNoise));
@@ -130,11 +130,11 @@ bool LocalSearch::repair(double most) {
   return true;
 }
 
-/// How good a gain is for its cost; `thrift_` weighs the cost more. Gains beyond what is missing
-/// are worth nothing.
+/// How good a gain is for its cost; With `squares_` the cost weighs less. Gains beyond what is
+/// missing are worth nothing.
 double LocalSearch::rate(double gain, double missing, double favour, double dearer) const {
   const double useful = favour * std::min(gain, missing);
-  return (thrift_ ? useful : useful * useful) / std::max(dearer, kTiny);
+  return (squares_ ? useful * useful : useful) / std::max(dearer, kTiny);
 }
 
 bool LocalSearch::rise(double missing) {
@@ -159,10 +159,10 @@ bool LocalSearch::rise(double missing) {
 
 /// Enter the best of the leaves of some trees that need several steps. Their own trees propose
 /// them, all trees together decide: steps often pay only together.
-void LocalSearch::leap(double missing) {
+void LocalSearch::enter_leaf(double missing) {
   const std::size_t n_trees = moves_.n_trees();
   if (n_trees == 0) return;
-  const std::size_t n_some = std::min(n_trees, kLeapTrees);
+  const std::size_t n_some = std::min(n_trees, kProposingTrees);
   const std::size_t first = below(n_trees);
   const std::size_t stride = 1 + below(n_trees / n_some);
   proposed_.clear();
@@ -174,9 +174,9 @@ void LocalSearch::leap(double missing) {
 }
 
 void LocalSearch::propose(std::size_t tree, const Moves::Leaf& leaf, double most) {
-  const Moves::Leap leap = moves_.leap(tree, leaf);
-  if (leap.gain <= kNoise || leap.cost > most) return;
-  proposed_.push_back({leap.gain / std::max(leap.cost, kTiny), leap.cost, &leaf});
+  const Moves::Entry entry = moves_.entry(tree, leaf);
+  if (entry.gain <= kNoise || entry.cost > most) return;
+  proposed_.push_back({entry.gain / std::max(entry.cost, kTiny), entry.cost, &leaf});
 }
 
 void LocalSearch::enter_best(double missing) {
@@ -195,10 +195,10 @@ void LocalSearch::enter_best(double missing) {
 }
 
 /// Let chance have a say in which gains count.
-void LocalSearch::blur() {
+void LocalSearch::randomise() {
   const double noise = kMostNoise * (draw() < 0.5 ? 1 : draw());
   for (double& favour : favour_) favour = 1 - noise * draw();
-  thrift_ = draw() < 0.5;
+  squares_ = draw() >= 0.5;
 }
 
 int LocalSearch::n_changed() const {
@@ -208,14 +208,14 @@ int LocalSearch::n_changed() const {
 }
 
 /// Change the point a little, repair and shed it.
-void LocalSearch::disturb(double most) {
-  blur();
+void LocalSearch::perturb(double most) {
+  randomise();
   int count = 1;
   while (count < kMostAtOnce && draw() < kOneMore) ++count;
-  const bool leaps = draw() < kLeaps;
+  const bool enters_leaf = draw() < kEntersLeaf;
   if (draw() < 0.5) {
-    if (leaps) {
-      leap(kInfinity);
+    if (enters_leaf) {
+      enter_leaf(kInfinity);
     } else {
       while (count-- > 0) rise(kInfinity);
     }
@@ -231,7 +231,7 @@ void LocalSearch::disturb(double most) {
       moves_.move(f, moves_.home(f));
       if (draw() < kBarred) favour_[f] = 0;
     }
-    if (leaps && !enough()) leap(needed_ - moves_.value());
+    if (enters_leaf && !enough()) enter_leaf(needed_ - moves_.value());
   }
   if (repair(most)) shed();
 }
@@ -246,7 +246,7 @@ void LocalSearch::go_elsewhere(double best) {
     moves_.start_at_home();
     enter_some_leaf(kLeafShare * best);
   }
-  blur();
+  randomise();
   if (repair(kInfinity)) shed();
   moves_.save();
 }

@@ -31,12 +31,12 @@ class LocalSearch {
   void shed_from(std::span<const std::int32_t> cells);
   /// The same after coordinate ascent, whatever that costs.
   void climb_from(std::span<const std::int32_t> cells);
-  /// Repair and shed the row itself; `thrift`: weigh costs more.
-  void repair_home(bool thrift);
+  /// Repair and shed the row itself; `squares`: let costs weigh less.
+  void repair_home(bool squares);
   /// From a point whose value is enough: give some features up and repair without them, or take
   /// more steps than needed, and shed; go on from there if that is cheaper. Where nothing is
   /// cheaper for long, go on from elsewhere.
-  void rove(std::span<const std::int32_t> cells, int n_moves);
+  void iterate(std::span<const std::int32_t> cells, int n_moves);
 
  private:
   struct Stuck {  ///< a point from which nothing cheaper was found
@@ -57,9 +57,9 @@ class LocalSearch {
   bool repair(double most);
   double rate(double gain, double missing, double favour, double dearer) const;
   bool rise(double missing);
-  void leap(double missing);
-  void blur();
-  void disturb(double most);
+  void enter_leaf(double missing);
+  void randomise();
+  void perturb(double most);
   void go_elsewhere(double best);
   void remember(double cost);
   void mix();
@@ -76,7 +76,7 @@ class LocalSearch {
   const Watch& watch_;
   Moves moves_;
   double needed_ = 0;
-  bool thrift_ = true;
+  bool squares_ = false;  // gains count squared, costs less
   std::mt19937 random_;
   std::vector<double> favour_;        // per feature of moves_: what its gains count; 0 bars it
   std::vector<std::size_t> changed_;  // features of moves_

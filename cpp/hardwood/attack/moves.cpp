@@ -214,18 +214,18 @@ void Moves::go_back() {
   cost_ = saved_cost_;
 }
 
-Moves::Leap Moves::leap(std::size_t tree, const Leaf& leaf) const {
-  Leap leap{leaf.value - readings_[tree].here, 0};
+Moves::Entry Moves::entry(std::size_t tree, const Leaf& leaf) const {
+  Entry entry{leaf.value - readings_[tree].here, 0};
   int n_moved = 0;
   for (const Side& side : box(leaf)) {
     const auto f = static_cast<std::size_t>(side.feature);
     const std::int32_t to = nearest_place(side);
     if (to == point_[f]) continue;
     ++n_moved;
-    leap.cost += costs(f)[static_cast<std::size_t>(to)] - costs(f)[place(f)];
+    entry.cost += costs(f)[static_cast<std::size_t>(to)] - costs(f)[place(f)];
   }
-  if (n_moved < 2) leap.gain = 0;
-  return leap;
+  if (n_moved < 2) entry.gain = 0;
+  return entry;
 }
 
 double Moves::gain_of(const Leaf& leaf) {

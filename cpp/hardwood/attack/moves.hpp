@@ -27,7 +27,7 @@ class Moves {
     std::size_t side;  ///< the first of its sides
     std::size_t end;   ///< behind the last
   };
-  struct Leap {
+  struct Entry {  ///< into a leaf
     double gain;  ///< of its own tree
     double cost;
   };
@@ -64,7 +64,7 @@ class Moves {
     return {leaves_.data() + leaf_start_[tree], leaf_start_[tree + 1] - leaf_start_[tree]};
   }
   /// What entering a leaf would gain in its tree, and cost; no gain where a single move is enough.
-  Leap leap(std::size_t tree, const Leaf& leaf) const;
+  Entry entry(std::size_t tree, const Leaf& leaf) const;
   /// What entering a leaf would gain in all trees.
   double gain_of(const Leaf& leaf);
   /// The point as cells of the model's features; features that no tree splits on are left alone.

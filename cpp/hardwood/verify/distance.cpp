@@ -98,7 +98,7 @@ class RowSearch {
   }
 
   /// The largest output that the budget allows, or the least: `upper()` is found, `lower()` proven.
-  void push(bool up);
+  void extreme_output(bool up);
 
   double lower() const { return lower_; }
   double upper() const { return upper_; }
@@ -167,7 +167,7 @@ class RowSearch {
 
   Answer decide_all(const Asked& asked) {
     if (plainly_safe(asked, kInfinity)) return Answer::kNone;
-    if (ball_.cost_norm() != Norm::kInf) return decide_costs(asked, kInfinity);
+    if (ball_.cost_norm() != Norm::kInf) return decide_costs(asked, kInfinity, effort_);
     if (!build(asked, kInfinity)) return Answer::kNone;
     const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
     if (answer == Answer::kFound) keep_example();
@@ -176,11 +176,11 @@ class RowSearch {
   }
 
   /// The same in a norm that sums up steps, or for a number of changes, each of at most `radius`.
-  Answer decide_costs(const Asked& asked, double radius) {
+  Answer decide_costs(const Asked& asked, double radius, Effort effort) {
     double bar = budget_.radius < kInfinity ? budget_.radius : farthest();
     if (ball_.cost_norm() != budget_.norm) bar = budget_.max_changes;
     CostSearch search(ensemble_, ball_, target_, clock_, bar, true);
-    return search_costs(asked, search, radius);
+    return search_costs(asked, search, effort, radius);
   }
 
   double nearest(const Asked& asked, double other_lower);
@@ -192,7 +192,8 @@ class RowSearch {
   void bisect(double& proven);
   double finish(const Asked& asked, double proven);
   double cheapest(const Asked& asked, double other_lower);
-  Answer search_costs(const Asked& asked, CostSearch& search, double most = kInfinity);
+  Answer search_costs(const Asked& asked, CostSearch& search, Effort effort,
+                      double most = kInfinity);
 
   const Ensemble& ensemble_;
   const Budget& budget_;
@@ -365,15 +366,20 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
   }
   std::ranges::sort(radii);
   radii.erase(std::unique(radii.begin(), radii.end()), radii.end());
-  // Start where the plain bound stops, in growing strides up to a first example; then halve.
   std::size_t first = 0;
   std::size_t end = radii.size();
+  // Start where the plain bound stops, in growing strides up to a first example; then halve. What
+  // needs branching waits: to prove that nothing is nearer takes long, and is needed once.
   auto middle = static_cast<std::size_t>(std::ranges::lower_bound(radii, unsafe) - radii.begin());
   std::size_t stride = std::max<std::size_t>(radii.size() / kSample, 1);
   bool found = upper_ < kInfinity;
-  while (first < end) {
-    middle = std::clamp(middle, first, end - 1);
-    const Answer answer = clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle]);
+  while (true) {
+    if (end == 0 || radii[end - 1] <= proven) return upper_;
+    const Effort effort = first < end ? Effort::kRoot : Effort::kFull;
+    if (effort == Effort::kFull && effort_ == Effort::kRoot) return std::max(proven, 0.0);
+    middle = first < end ? std::clamp(middle, first, end - 1) : end - 1;
+    const Answer answer =
+        clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle], effort);
     if (answer == Answer::kFound) {
       found = true;
       shorten(asked, proven);
@@ -381,16 +387,15 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
     } else if (answer == Answer::kNone) {
       proven = radii[middle];
       first = middle + 1;
-    } else if (answer == Answer::kOpen) {
+    } else if (answer == Answer::kOpen && effort == Effort::kRoot) {
       first = middle + 1;
     } else {
       note(answer);
       return std::max(proven, 0.0);
     }
-    middle = found ? first + (end - first) / 2 : middle + stride;
+    middle = found && first < end ? first + (end - first) / 2 : middle + stride;
     stride *= 2;
   }
-  return upper_;
 }
 
 /// Look for an example nearer than the last one that changes the same features.
@@ -434,7 +439,7 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
   }
   CostSearch search(ensemble_, ball_, target_, clock_, upper_ < kInfinity ? upper_ : farthest(),
                     false);
-  const Answer answer = search_costs(asked, search);
+  const Answer answer = search_costs(asked, search, effort_);
   if (answer == Answer::kNone) return upper_;
   const double cost = std::min(search.open_cost(), search.budget());
   if (budget_.norm == Norm::kZero) return std::max(1.0, std::ceil(cost - 1e-9));
@@ -442,7 +447,7 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
 }
 
 /// Cut to what the budget pays for and search, again whenever the budget has fallen by much.
-Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, double most) {
+Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, Effort effort, double most) {
   bool first = true;
   while (true) {
     search.count_anew();
@@ -463,14 +468,14 @@ Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, double mo
     first = false;
     const double price = static_cast<double>(-work_.cut.needed) / std::max(budget, 1e-300);
     messages_.start(work_.cut, work_.root, std::min(price, 1e300), budget);
-    const Answer answer = search.cheapest(work_.cut, work_.root, effort_);
+    const Answer answer = search.cheapest(work_.cut, work_.root, effort);
     if (search.has_example()) keep(search.example());
     note(answer);
     if (answer != Answer::kFound || search.closed()) return answer;
   }
 }
 
-void RowSearch::push(bool up) {
+void RowSearch::extreme_output(bool up) {
   const double sign = up ? 1 : -1;  // below, more is always up
   const std::int32_t constant = Question::kConstant;
   const Question question{up ? 0 : constant, up ? constant : 0, true};
@@ -582,7 +587,7 @@ Extremes farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               const Budget& budget, const Limits& limits, Watch& watch) {
   const auto target_of = [](std::size_t) { return Target{Target::kOutput, -kInfinity, kInfinity}; };
   Distances rows = for_each_row(trees, x, target_of, budget, limits, watch,
-                                [up](RowSearch& row) { row.push(up); });
+                                [up](RowSearch& row) { row.extreme_output(up); });
   Extremes result{std::move(rows.lower), std::move(rows.upper), std::move(rows.ending),
                   std::move(rows.x_adv), std::move(rows.seconds)};
   const auto predictor = model::make_predictor(trees);

@@ -153,9 +153,9 @@ const Case moves_know_the_margin{
           attack::Moves entered = moves;
           entered.enter(leaf);
           check(std::abs(entered.value() - before - gain) < 1e-9, "what a leaf gains in all trees");
-          const attack::Moves::Leap leap = moves.leap(tree, leaf);
+          const attack::Moves::Entry entry = moves.entry(tree, leaf);
           const double paid = entered.cost() - moves.cost();
-          check(std::abs(leap.cost - paid) < 1e-9, "what a leaf costs");
+          check(std::abs(entry.cost - paid) < 1e-9, "what a leaf costs");
           if (k % 3 == 0) moves.enter(leaf);
           if (k % 7 == 4) {
             moves.save();
