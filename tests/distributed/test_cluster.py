@@ -245,6 +245,27 @@ def test_two_fits_at_once_wait_for_each_other(cluster):
     assert_same_trees(fitted["many"], hw.RobustGradientBoostingClassifier(**SMALL).fit(X, MANY))
 
 
+def test_many_fits_one_after_another(cluster):
+    workers = cluster.at_least(2)
+    model = hd.RobustGradientBoostingClassifier(eps=0.1, n_estimators=1, max_depth=1)
+    wanted = clone(model).fit(cut(X, [300]), cut(MANY, [300]), workers=workers)
+    for _ in range(20):
+        assert_same_trees(model.fit(cut(X, [300]), cut(MANY, [300]), workers=workers), wanted)
+
+
+def test_a_lost_scheduler_ends_in_words(tmp_path):
+    lonely = Cluster(tmp_path)
+    try:
+        lonely.at_least(2)
+        callbacks = [SignalAt(3, lonely.processes[0].pid)]
+        model = hd.RobustGradientBoostingClassifier(**SMALL, callbacks=callbacks)
+        with pytest.raises(hw.CommunicationError, match=r"scheduler at tcp://127.* was lost"):
+            model.fit(cut(X, [300]), cut(MANY, [300]), client=lonely.client)
+    finally:
+        lonely.close()
+    assert all(process.poll() is not None for process in lonely.processes)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [

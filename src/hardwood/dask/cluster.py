@@ -121,6 +121,18 @@ def fit_on(
     """Fit; gives an ordinary estimator."""
     refuse(estimator, held is not None)
     client = cluster.client or distributed.default_client()
+    with _telling_of_a_lost_scheduler(client):
+        plan, outcome = _train(client, cluster, estimator, pieces, held)
+    return finished(plan, outcome)
+
+
+def _train(
+    client: Client,
+    cluster: Cluster,
+    estimator: RobustEstimator,
+    pieces: Sequence[Delayed],
+    held: Sequence[Delayed] | None,
+) -> tuple[Plan, Outcome]:
     on_cluster = _ClusterPieces(client, pieces, cluster.where)
     plan = make_plan(estimator, on_cluster, estimator.max_bins, has_validation=held is not None)
     coded = on_cluster.ask(Call(encode, plan, 1))
@@ -133,8 +145,21 @@ def fit_on(
             future.result()
     del on_cluster  # bins are all that is needed from here on
     with _in_line(client):
-        outcome = _Job(client, cluster, plan, coded, of_held).run()
-    return finished(plan, outcome)
+        return plan, _Job(client, cluster, plan, coded, of_held).run()
+
+
+@contextlib.contextmanager
+def _telling_of_a_lost_scheduler(client: Client) -> Iterator[None]:
+    address = client.scheduler.address
+    try:
+        yield
+    except (OSError, CancelledError) as error:
+        if client.status == "running":
+            raise
+        raise CommunicationError(
+            f"The connection to the scheduler at {address} was lost, and with it the fit; start "
+            f"the cluster again and fit once more."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -145,7 +170,8 @@ def _in_line(client: Client) -> Iterator[None]:
     try:
         yield
     finally:
-        turn.release()
+        if client.status == "running":  # a lost scheduler has forgotten who was first in line
+            turn.release()
 
 
 class _Job:
