@@ -50,8 +50,9 @@ test-cpp: build ## C++ tests; CASE="words of a name" runs those cases
 	$(CMAKE) --build $(BUILD) --target core_tests -- --quiet
 	$(BUILD)/core_tests "$(CASE)"
 
+# One seed for hashes, so that all processes collect the same names of tests.
 test-python: build $(VENV)/.test-tools ## Python tests, documentation examples included
-	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile
 	$(BIN)/python -m pytest --doctest-modules --pyargs hardwood -p no:cacheprovider -q
 
 lint: build $(VENV)/.lint-tools ## ruff, mypy, import-linter, clang-format

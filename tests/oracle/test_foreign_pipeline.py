@@ -17,6 +17,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     PolynomialFeatures,
+    PowerTransformer,
     RobustScaler,
     SplineTransformer,
     StandardScaler,
@@ -130,3 +131,22 @@ def test_a_pipeline_that_is_not_fitted_says_so():
     forest = RandomForestClassifier(3, max_depth=3)
     with pytest.raises(ValueError, match="Pipeline's StandardScaler is not fitted yet; call fit"):
         hw.load_model(make_pipeline(StandardScaler(), forest))
+
+
+def test_powers_that_overflow_far_out():
+    rng = np.random.default_rng(0)
+    X = np.stack([1 - rng.random(200) ** 8 / 2, rng.normal(size=200)], axis=1)
+    y = (X[:, 0] > 0.95).astype(int)
+    forest = RandomForestClassifier(n_estimators=5, max_depth=3, random_state=0)
+    model = make_pipeline(PowerTransformer(), forest).fit(X, y)
+    assert model[0].lambdas_[0] > 10
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="infinity"):
+        model.predict([[1e30, 0.0]])
+    trees = hw.load_model(model)
+    ((column, first, end),) = trees.columns.refused
+    assert column == 0
+    assert 1e10 < first < 1e30
+    assert end == np.inf
+    rows = np.concatenate([X, rows_around(trees, 100, rng)])
+    rows = rows[~np.isnan(rows).any(axis=1)]
+    np.testing.assert_array_equal(trees.predict(rows), model.predict(rows))

@@ -70,7 +70,9 @@ def test_every_form_of_the_range(low, expected):
 
 
 @pytest.mark.parametrize(
-    "fixed", [["age", "height"], (2, 0), np.array([0, 2]), {"age", 0}], ids=str
+    "fixed",
+    [["age", "height"], (2, 0), np.array([0, 2]), {"age", 0}],
+    ids=["list", "tuple", "array", "set"],
 )
 def test_fixed_is_the_same_as_a_step_of_0(fixed):
     threat = hw.Threat([3.0, 1.0, 2.0], fixed=fixed)

@@ -99,6 +99,11 @@ def position_of(value: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return placed
 
 
+def float_at(position: int) -> float:
+    """The float at a position."""
+    return float(_float_at(np.asarray(position, dtype=np.int64)))
+
+
 def _float_at(position: npt.NDArray[np.int64]) -> FloatArray:
     size = np.abs(position).view(np.float64)
     floats: FloatArray = np.where(position < 0, -size, size)

@@ -7,6 +7,7 @@ far it rises does not matter; that is asked of the step itself, later.
 
 import copy
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,15 @@ import numpy as np
 
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.load.pipeline.bisect import END, Ask, Query, dense, first_where
+from hardwood.model.load.pipeline.bisect import (
+    END,
+    Ask,
+    Query,
+    dense,
+    first_where,
+    float_at,
+    position_of,
+)
 
 RISING, CONSTANT, FALLING = 1, 0, -1
 REFUSED = 2  # the step raises an error
@@ -216,11 +225,17 @@ class Tracer:
         return [_mapped(column, RISING) for column in stage.columns]
 
     def powers(self, step: Any, stage: Stage) -> list[Column]:
-        """Powers of a value; Box and Cox's take only those above zero."""
-        if step.method != "box-cox":
+        """Powers of a value: some take only those above zero, and far out any overflows."""
+        n = len(stage.columns)
+        ends = [_taken(step, j, n) for j in range(n)]
+        if set(ends) == {(-END, math.inf)}:
             return self.rising(step, stage)
-        above = np.nextafter(0.0, 1.0)
-        return self.cut(stage, [Piece(-END, REFUSED), Piece(above, RISING)])
+        pieces = []
+        for first, end in ends:
+            mine = [Piece(-END, REFUSED)] if first > -END else []
+            mine.append(Piece(first, RISING))
+            pieces.append(mine + ([Piece(end, REFUSED)] if end < math.inf else []))
+        return self._cut_each(stage, pieces)
 
     def binary(self, step: Any, stage: Stage) -> list[Column]:
         """Every column rises, in steps."""
@@ -392,6 +407,33 @@ _TRACES: dict[str, Callable[[Tracer, Any, Stage], list[Column]]] = {
     "OrdinalEncoder": Tracer.ordinal,
     "TargetEncoder": Tracer.target,
 }
+
+
+def _taken(step: Any, j: int, n: int) -> tuple[float, float]:
+    """The first value that a step takes in column j of n, and the first one after the last."""
+
+    def takes(value: float) -> bool:
+        row = np.ones((1, n))
+        row[0, j] = value
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about names of columns
+            try:
+                step.transform(row)
+            except ValueError:
+                return False
+        return True
+
+    def last_towards(end: float) -> float:
+        if takes(end):
+            return end
+        good, bad = (int(position_of(value)) for value in (1.0, end))
+        while abs(bad - good) > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if takes(float_at(middle)) else (good, middle)
+        return float_at(good)
+
+    first, last = last_towards(-END), last_towards(END)
+    return first, math.inf if last == END else float(np.nextafter(last, math.inf))
 
 
 def spans(pieces: Sequence[Piece]) -> list[tuple[float, float, int]]:
