@@ -65,7 +65,7 @@ struct Split {
   float threshold = 0;
   bool missing_left = false;
   bool left_is_lower = true;  // the value of the left child is the lower one
-  Sums left, right;           // with each ambiguous row where it is worse
+  Sums left{}, right{};       // with each ambiguous row where it is worse
 
   bool beats(const Split& other) const {
     return gain > other.gain || (gain == other.gain && feature != kLeaf &&

@@ -348,8 +348,7 @@ class _Program:
             return 0.0, None
         options = {
             "mip_rel_gap": 0.0,
-            # Where all costs are 1, presolve (HiGHS 1.12) has been seen to lose the optimum.
-            "presolve": self.row.norm != 0,
+            "presolve": False,  # HiGHS 1.12 has been seen to lose the optimum there
             **({"time_limit": seconds} if seconds < np.inf else {}),
         }
         bounds = Bounds(self.low, self.high)
