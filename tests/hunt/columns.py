@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import hardwood as hw
 from hunt.columns_of_users import KINDS, User
 from hunt.enumerate import BIGGEST, CLOSE, edges_of
-from hunt.questions import Tally, answered, is_ours
+from hunt.questions import Tally, answered, made
 
 NORMS = ("inf", 1, 2, 0)
 MAX_MOVES = 6_000  # of one row
@@ -567,15 +567,8 @@ def hunt_one(name: str, seed: int, number: int, tally: Tally, n_rows: int = 6) -
     before = len(tally.wrong)
     with threadpool_limits(limits=1), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        try:
-            user = KINDS[name](rng)
-        except Exception as error:  # folds may miss a category; our own estimators take part, too
-            text = f"making: {type(error).__name__}: {str(error)[:150]}"
-            if is_ours(error):
-                tally.wrong.append(text)
-            else:
-                tally.refused[text] += 1
-        else:
+        user = made(KINDS[name], rng, tally)
+        if user is not None:
             _examine(user, rng, tally, n_rows)
     repeat = f"--kinds {name!r} --seed {seed} --number {number}"
     tally.wrong[before:] = [f"{what}  [{repeat}]" for what in tally.wrong[before:]]

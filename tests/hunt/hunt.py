@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import hunt.kinds  # noqa: F401 - enters all kinds
-from hunt.questions import Tally, examine, is_ours
+from hunt.questions import Tally, examine, made
 from hunt.source import KINDS
 
 
@@ -37,15 +37,8 @@ def hunt_one(name: str, seed: int, number: int, tally: Tally) -> None:
     # Threads that wait for each other cost more than such models do.
     with _threads().limit(limits=1), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        try:
-            source = KINDS[name](rng)
-        except Exception as error:  # our own estimators and writers take part in some kinds
-            text = f"making: {type(error).__name__}: {str(error)[:150]}"
-            if is_ours(error):
-                tally.wrong.append(text)
-            else:
-                tally.refused[text] += 1
-        else:
+        source = made(KINDS[name], rng, tally)
+        if source is not None:
             examine(source, rng, tally)
     repeat = f"--kinds {name!r} --seed {seed} --number {number}"
     tally.wrong[before:] = [f"{what}  [{repeat}]" for what in tally.wrong[before:]]

@@ -87,6 +87,19 @@ def is_ours(error: Exception) -> bool:
     return any(HOME in Path(frame.filename).parents for frame in frames)
 
 
+def made(kind: Callable[[Rng], Any], rng: Rng, tally: Tally) -> Any:
+    """What a kind makes, or None; our own estimators and writers take part, and must not fail."""
+    try:
+        return kind(rng)
+    except Exception as error:  # folds that miss a category, tables without a split
+        text = f"making: {type(error).__name__}: {str(error)[:150]}"
+        if is_ours(error):
+            tally.wrong.append(text)
+        else:
+            tally.refused[text] += 1
+    return None
+
+
 def examine(source: Source, rng: Rng, tally: Tally, n_rows: int = 24) -> None:
     """Ask everything about one model."""
     tally.models += 1

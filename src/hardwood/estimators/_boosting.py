@@ -1,6 +1,7 @@
 """What boosted classifiers and regressors share: everything but labels."""
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
@@ -66,7 +67,7 @@ def accepted(X: Any) -> dict[str, Any]:
     return {"dtype": types, "order": "C", "accept_sparse": ("csr", "csc")}
 
 
-class BoostingEstimator(RobustEstimator):
+class BoostingEstimator(RobustEstimator, ABC):
     """Base of the boosting estimators; parameters are those of the classifier."""
 
     method: str
@@ -446,9 +447,9 @@ class BoostingEstimator(RobustEstimator):
             raise ValueError(f"{called[1]} cannot be used: {error}") from error
         return TargetData(rows, numbers, None, data.columns)
 
+    @abstractmethod
     def _as_numbers(self, y: Any, n_rows: int, loss: Loss) -> Float32Array:
         """Labels or targets as the loss takes them."""
-        raise NotImplementedError
 
     def _strata(self, data: TargetData) -> Any:
         """What rows that are held out shall have in the same shares as the others."""
