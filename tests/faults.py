@@ -4,6 +4,9 @@ import contextlib
 import os
 import signal
 import threading
+import time
+
+import numpy as np
 
 
 class SignalAt:
@@ -23,3 +26,20 @@ class SignalAt:
     def send(self):
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, self.number)
+
+
+class EatMemory:
+    """Take more and more memory after some round, on the worker that calls; only the first time."""
+
+    def __init__(self, n_rounds, flag):
+        self.n_rounds, self.flag = n_rounds, flag
+
+    def __call__(self, now):
+        if now.n_rounds != self.n_rounds or self.flag.exists():
+            return
+        self.flag.touch()
+        taken = []
+        while len(taken) < 40:
+            taken.append(np.ones(1 << 23))  # 64 MB
+            time.sleep(0.1)
+        raise AssertionError("2.5 GB were taken and nobody stopped it")

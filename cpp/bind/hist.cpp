@@ -135,19 +135,24 @@ void bind_hist(nb::module_& module) {
   module.def(
       "choose_edges",
       [](const Array1<float>& x, const Array1<std::uint64_t>& counts, std::uint64_t n_missing,
-         const Array2<double>& reach, std::size_t max_bins) {
+         bool missing, const Array2<double>& reach, std::size_t max_bins) {
         std::vector<bins::Value> values;
         for (std::size_t i = 0; i < x.shape(0); ++i)
           values.push_back({x.data()[i], counts.data()[i]});
         bins::Cuts made(1, max_bins);
         made.choose(0, values, n_missing, reaches(reach)[0], max_bins,
-                    n_missing == 0 && values.size() == made.n_codes && max_bins == made.n_codes);
+                    !missing && values.size() == made.n_codes && max_bins == made.n_codes);
         return std::make_tuple(own(std::move(made.edges[0])), made.usual[0]);
       },
       nb::arg("x").noconvert(), nb::arg("counts").noconvert(), nb::arg("n_missing"),
-      nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
-      "The edges of one feature from its values and how many rows have each; its most frequent "
-      "bin.");
+      nb::arg("missing"), nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+      "The edges of one feature from the values of a sample, with how many of its rows have each "
+      "or none; its most frequent bin. `missing`: whether any row of the table has none.");
+  module.def(
+      "sample_places",
+      [](std::uint64_t n) { return own(bins::sample_places(n, bins::kSampledRows)); }, nb::arg("n"),
+      "At most SAMPLED_ROWS places of [0, n) that stand for all, increasing.");
+  module.attr("SAMPLED_ROWS") = bins::kSampledRows;
   const auto encode_rows = [&]<class X>(X) {
     module.def("encode", &encode<X>, nb::arg("x").noconvert(), nb::arg("edges"),
                nb::arg("usual").noconvert(), nb::kw_only(), nb::arg("max_bins"),

@@ -1,5 +1,6 @@
 """Fits on a real cluster: a scheduler and workers, each a process of its own, on loopback."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import dask
@@ -14,13 +16,16 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from sklearn.base import clone
 
 import hardwood as hw
 from distributed import Client
-from faults import SignalAt
+from faults import EatMemory, SignalAt
 from hardwood import dask as hd
+from hardwood.dask import cluster as on_cluster
+from workers import assert_same_trees
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -41,7 +46,6 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder = folder
-        self.workers = {}  # process by address
         file = folder / "scheduler.json"
         self.processes = []
         self._start(
@@ -54,33 +58,60 @@ class Cluster:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
         process = subprocess.Popen(
-            [*command, "--no-dashboard"], env=environment, stdout=log, stderr=log
+            [*command, "--no-dashboard"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # its children are found by it
         )
         self.processes.append(process)
         return process
 
-    def at_least(self, n_workers):
+    def at_least(self, n_workers, options=("--no-nanny", "--memory-limit", "0")):
         """Addresses of as many workers, with new ones for those that tests have ended."""
         alive = set(self.client.nthreads())
         n_missing = n_workers - len(alive)
-        options = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
+        always = ["--nthreads", "1", "--preload", "hardwood.dask"]
         address = self.client.scheduler.address
         for _ in range(n_missing):
-            self._start("worker", address, *options, "--preload", "hardwood.dask")
+            self._start("worker", address, *always, *options)
         self.client.wait_for_workers(n_workers, timeout=90)
         return sorted(self.client.nthreads())[:n_workers]
 
     def pid(self, address):
         return self.client.run(os.getpid, workers=[address])[address]
 
+    def idle(self):
+        """Whether no worker has a task left, within ten seconds."""
+        return within(10, lambda: not any(self.client.processing().values()))
+
     def close(self):
+        """End all processes and what they have started."""
         self.client.close(timeout=5)
         for process in self.processes:
-            with_signal = process.poll() is None
-            if with_signal:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait(10)
+        assert within(10, lambda: not self.left())
+
+    def left(self):
+        """Processes that still run."""
+        left = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+                ours = os.getsid(process.pid) in [started.pid for started in self.processes]
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(process)
+        return left
+
+
+def within(seconds, holds):
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +124,6 @@ def cluster(tmp_path_factory):
 def cut(array, cuts):
     borders = [0, *cuts, len(array)]
     return [dask.delayed(array[a:b]) for a, b in itertools.pairwise(borders)]
-
-
-def assert_same_trees(fitted, wanted):
-    names = "feature threshold left right missing_left value gain cover base category"
-    for name in names.split():
-        np.testing.assert_array_equal(
-            getattr(fitted.trees_, name), getattr(wanted.trees_, name), err_msg=name
-        )
 
 
 CASES = {  # workers, partitions, model, labels, weights
@@ -138,7 +161,7 @@ def test_a_cluster_trains_the_model_of_one_process(cluster, kind):
         workers=workers,
     )
     assert type(fitted) is getattr(hw, name)
-    assert_same_trees(fitted, wanted)
+    assert_same_trees(fitted.trees_, wanted.trees_)
 
 
 def test_arrays_and_frames_with_validation_rows(cluster):
@@ -164,13 +187,14 @@ def test_arrays_and_frames_with_validation_rows(cluster):
             y_val=dd.from_pandas(pd.Series(BINARY[900:]), npartitions=1),
             tracker_port=ports,  # one is still closed when the second fit begins
         )
-        assert_same_trees(fitted, wanted)
+        assert_same_trees(fitted.trees_, wanted.trees_)
         assert fitted.evals_result_ == wanted.evals_result_
     assert list(fitted.feature_names_in_) == list("abcd")
     np.testing.assert_array_equal(model.predict(table), wanted.predict(table))
     rows, labels = da.from_array(X, chunks=(300, 3)), da.from_array(BINARY, chunks=500)
     from_arrays = hd.RobustGradientBoostingClassifier(**SMALL).fit(rows, labels)
-    assert_same_trees(from_arrays, hw.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY))
+    alone = hw.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY)
+    assert_same_trees(from_arrays.trees_, alone.trees_)
 
 
 def test_questions_are_asked_partition_by_partition(cluster):
@@ -207,23 +231,44 @@ def test_questions_are_asked_partition_by_partition(cluster):
         ("killed", 1, "exact"),
         ("killed", 3, "certified"),
         ("stopped", 3, "exact"),
-        ("first", 6, "certified"),
-        ("after", 6, "exact"),
+        ("killed", 6, "exact"),
+        ("first killed", 6, "certified"),
+        ("killed after", 6, "exact"),
+        ("first killed after", 6, "exact"),
     ],
 )
 def test_a_lost_worker_costs_some_rounds_and_nothing_else(cluster, kind, n_rounds, inner):
     workers = cluster.at_least(3)
     parameters = {**SMALL, "inner": inner}
     wanted = hw.RobustGradientBoostingClassifier(**parameters, n_jobs=1).fit(X, MANY)
-    victim = cluster.pid(workers[0 if kind == "first" else 2])
+    victim = cluster.pid(workers[0 if "first" in kind else 2])
     number = signal.SIGSTOP if kind == "stopped" else signal.SIGKILL
-    signal_at = SignalAt(n_rounds, victim, number, delay=0.05 if kind == "after" else 0)
+    signal_at = SignalAt(n_rounds, victim, number, delay=0.05 if "after" in kind else 0)
     model = hd.RobustGradientBoostingClassifier(**parameters, callbacks=[signal_at])
     cuts = [200, 200, 500, 700, 900]
     fitted = model.fit(
         cut(X, cuts), cut(MANY, cuts), workers=workers, timeout=4, checkpoint_every=2
     )
-    assert_same_trees(fitted, wanted)
+    assert_same_trees(fitted.trees_, wanted.trees_)
+    assert cluster.idle()
+
+
+def test_a_worker_out_of_memory_is_started_again_and_the_fit_goes_on(tmp_path):
+    small = Cluster(tmp_path)
+    try:
+        workers = small.at_least(2, ["--memory-limit", "800MB"])  # its nanny ends it at 95 %
+        flag = tmp_path / "eaten"
+        model = hd.RobustGradientBoostingClassifier(**SMALL, callbacks=[EatMemory(3, flag)])
+        cuts = [200, 500, 700]
+        fitted = model.fit(
+            cut(X, cuts), cut(MANY, cuts), client=small.client, timeout=20, checkpoint_every=2
+        )
+        assert flag.exists()
+        assert sorted(small.client.nthreads()) != workers
+        wanted = hw.RobustGradientBoostingClassifier(**SMALL).fit(X, MANY)
+        assert_same_trees(fitted.trees_, wanted.trees_)
+    finally:
+        small.close()
 
 
 def test_two_fits_at_once_wait_for_each_other(cluster):
@@ -241,16 +286,35 @@ def test_two_fits_at_once_wait_for_each_other(cluster):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert_same_trees(fitted["binary"], hw.RobustGradientBoostingClassifier(**SMALL).fit(X, BINARY))
-    assert_same_trees(fitted["many"], hw.RobustGradientBoostingClassifier(**SMALL).fit(X, MANY))
+        assert not thread.is_alive()
+    for label, y in {"binary": BINARY, "many": MANY}.items():
+        alone = hw.RobustGradientBoostingClassifier(**SMALL).fit(X, y)
+        assert_same_trees(fitted[label].trees_, alone.trees_)
 
 
 def test_many_fits_one_after_another(cluster):
     workers = cluster.at_least(2)
     model = hd.RobustGradientBoostingClassifier(eps=0.1, n_estimators=1, max_depth=1)
-    wanted = clone(model).fit(cut(X, [300]), cut(MANY, [300]), workers=workers)
-    for _ in range(20):
-        assert_same_trees(model.fit(cut(X, [300]), cut(MANY, [300]), workers=workers), wanted)
+    alone = hw.RobustGradientBoostingClassifier(**model.get_params()).fit(X, MANY)
+    for _ in range(50):
+        fitted = model.fit(cut(X, [300]), cut(MANY, [300]), workers=workers)
+        assert_same_trees(fitted.trees_, alone.trees_)
+    assert cluster.idle()
+
+
+def test_a_port_that_others_use_is_named(cluster, monkeypatch):
+    cluster.at_least(1)
+    monkeypatch.setattr(on_cluster, "_PORT_WAITS", 0)
+    model = hd.RobustGradientBoostingClassifier(**SMALL)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(hw.CommunicationError, match=rf"on tracker_port=\[{port}\] within 0 s"):
+            model.fit(cut(X, [300]), cut(MANY, [300]), tracker_port=port)
+    fitted = model.fit(cut(X, [300]), cut(MANY, [300]), tracker_port=port)
+    alone = hw.RobustGradientBoostingClassifier(**SMALL).fit(X, MANY)
+    assert_same_trees(fitted.trees_, alone.trees_)
 
 
 def test_a_lost_scheduler_ends_in_words(tmp_path):
@@ -263,7 +327,6 @@ def test_a_lost_scheduler_ends_in_words(tmp_path):
             model.fit(cut(X, [300]), cut(MANY, [300]), client=lonely.client)
     finally:
         lonely.close()
-    assert all(process.poll() is not None for process in lonely.processes)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,18 @@
 """Rows in parts: the same model as of one process with all rows, bit for bit.
 
-Workers are threads here: XGBoost's collective belongs to a thread. `tests/dask` has processes.
+Workers are threads here; `test_cluster.py` has processes.
 """
-
-import threading
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from xgboost.tracker import RabitTracker
 
 import hardwood as hw
+from hardwood import _core
 from hardwood.grow.sketch import FeatureSketch, Sketch
+from workers import assert_same_trees, on_workers
 
 N = 1200
 RNG = np.random.default_rng(0)
@@ -131,31 +130,6 @@ MODELS = {
 }
 
 
-def on_workers(n, work):
-    """Call `work(communicator)` on `n` workers; what they raise comes back as an answer."""
-    tracker = RabitTracker(n_workers=n, host_ip="127.0.0.1", sortby="task")
-    tracker.start()
-    where = tracker.worker_args()
-    answers = [None] * n
-
-    def run(i):
-        try:
-            with hw.distributed.connect(
-                where["dmlc_tracker_uri"], where["dmlc_tracker_port"], name=f"{i:03d}", timeout=30
-            ) as communicator:
-                answers[communicator.rank] = work(communicator)
-        except Exception as error:
-            answers[i] = error
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(n)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    return answers
-
-
 def rows_of(rank, *arrays):
     some = slice(CUTS[rank], CUTS[rank + 1])
     return [None if array is None else array[some] for array in arrays]
@@ -164,11 +138,7 @@ def rows_of(rank, *arrays):
 def assert_same_model(fitted, wanted):
     assert not isinstance(fitted, Exception), fitted
     assert type(fitted) is type(wanted)
-    names = "feature threshold left right missing_left value gain cover base category"
-    for name in names.split():
-        np.testing.assert_array_equal(
-            getattr(fitted.trees_, name), getattr(wanted.trees_, name), err_msg=name
-        )
+    assert_same_trees(fitted.trees_, wanted.trees_)
     if hasattr(wanted, "classes_"):
         np.testing.assert_array_equal(fitted.classes_, wanted.classes_)
 
@@ -378,6 +348,24 @@ def test_batches_of_parquet_files_and_of_maps(tmp_path):
         hw.distributed.ParquetBatches(tmp_path, "label")
 
 
+@pytest.mark.parametrize("weight", ["none", "whole", "any"])
+@pytest.mark.parametrize("inner", ["exact", "certified"])
+def test_large_tables_have_the_edges_of_one_process_too(inner, weight):
+    n = _core.SAMPLED_ROWS + 50_000  # one process looks at some of them
+    rng = np.random.default_rng(2)
+    table = rng.normal(size=(n, 2)).astype(np.float32)
+    table[:, 1] = np.round(50 * table[:, 1])  # more values than bins
+    table[-1, 1] = np.nan  # in no sample
+    y = (table[:, 0] + rng.normal(size=n) > 0).astype(int)
+    kinds = {"none": None, "whole": rng.integers(0, 3, n), "any": rng.random(n)}
+    model = hw.RobustGradientBoostingClassifier(
+        eps=0.01, inner=inner, n_estimators=1, max_depth=4, n_jobs=1
+    )
+    wanted = clone(model).fit(table, y, kinds[weight])
+    batches = hw.distributed.ArrayBatches(table, y, kinds[weight], n_rows=60_001)
+    assert_same_model(hw.distributed.fit_batches(model, batches), wanted)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sketches_keep_ranks_within_their_stated_error(weighted):
     rng = np.random.default_rng(1)
@@ -393,7 +381,7 @@ def test_sketches_keep_ranks_within_their_stated_error(weighted):
             strict=True,
         )
     ]
-    merged = Sketch.merged([Sketch([piece]) for piece in pieces]).features[0]
+    merged = Sketch.merged([Sketch([piece], np.zeros(1, bool)) for piece in pieces]).features[0]
     small = FeatureSketch.merged([merged], 400)
     assert len(small.x) <= 400
     assert 0 < small.error < 0.06 * exact.count.sum()

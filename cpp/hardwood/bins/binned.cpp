@@ -19,7 +19,6 @@
 namespace hardwood::bins {
 namespace {
 
-constexpr std::size_t kSample = 200'000;        // rows whose quantiles stand for those of all
 constexpr std::size_t kSampleValues = 1 << 22;  // held in memory at a time
 constexpr std::size_t kTile = 512;              // rows read together
 constexpr std::size_t kTileWidth = 64;  // features read together: rows are far from each other
@@ -324,9 +323,10 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
   }
   const TiledTable<decltype(value_type(table))> tiles(table);
   if (weight.empty()) {
-    choose_all_edges<float>(tiles, reach, {sample_rows(n_rows_, kSample), {}}, max_bins, n_threads);
+    choose_all_edges<float>(tiles, reach, {sample_rows(n_rows_, kSampledRows), {}}, max_bins,
+                            n_threads);
   } else {
-    choose_all_edges<Value>(tiles, reach, sample_rows(weight, kSample), max_bins, n_threads);
+    choose_all_edges<Value>(tiles, reach, sample_rows(weight, kSampledRows), max_bins, n_threads);
   }
   columns_ = Buffer<Code>(n_features() * n_rows_);
   encode(tiles, n_threads);

@@ -21,8 +21,7 @@
 namespace hardwood::bins {
 namespace {
 
-constexpr std::size_t kSample = 200'000;  // rows whose ends stand for those of all
-constexpr std::size_t kTile = 256;        // rows read together
+constexpr std::size_t kTile = 256;  // rows read together
 
 /// The values of one feature in [begin, end) go to `out`.
 template <class X>
@@ -247,7 +246,7 @@ void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach
   for (const std::vector<std::uint8_t>& found : missing_of) {
     for (std::size_t f = 0; f < n_features(); ++f) candidates_.missing[f] |= found[f];
   }
-  const std::vector<std::uint32_t> rows = sample_rows(table.n_rows(), kSample);
+  const std::vector<std::uint32_t> rows = sample_rows(table.n_rows(), kSampledRows);
   parallel_for(n_blocks(), n_threads, [&](std::size_t b, int) {
     const std::size_t first = b * kWidth, n = std::min(kWidth, n_features() - first);
     std::array<std::vector<float>, kWidth> samples;

@@ -7,19 +7,10 @@
 namespace hardwood::bins {
 namespace {
 
-std::size_t scramble(std::size_t i) {
+std::uint64_t scramble(std::uint64_t i) {
   std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  return static_cast<std::size_t>(z ^ (z >> 31));
-}
-
-/// Call `visit(position)` for one place of each of `n_sampled` stretches of [0, n).
-template <class Visit>
-void visit_stretches(std::size_t n, std::size_t n_sampled, Visit&& visit) {
-  for (std::size_t i = 0; i < n_sampled; ++i) {
-    const std::size_t begin = i * n / n_sampled, end = (i + 1) * n / n_sampled;
-    visit(begin + scramble(i) % (end - begin));
-  }
+  return z ^ (z >> 31);
 }
 
 constexpr int kWeightBits = 44;  // of the sum of all weights: times a size of a sample no overflow
@@ -31,12 +22,19 @@ bool are_whole(std::span<const double> weight, double sum) {
 
 }  // namespace
 
+std::vector<std::uint64_t> sample_places(std::uint64_t n, std::size_t n_sampled) {
+  n_sampled = std::min<std::size_t>(n, n_sampled);
+  std::vector<std::uint64_t> places(n_sampled);
+  for (std::size_t i = 0; i < n_sampled; ++i) {
+    const std::uint64_t begin = i * n / n_sampled, end = (i + 1) * n / n_sampled;
+    places[i] = begin + scramble(i) % (end - begin);
+  }
+  return places;
+}
+
 std::vector<std::uint32_t> sample_rows(std::size_t n_rows, std::size_t n_sampled) {
-  std::vector<std::uint32_t> rows;
-  visit_stretches(n_rows, std::min(n_rows, n_sampled), [&](std::size_t position) {
-    rows.push_back(static_cast<std::uint32_t>(position));
-  });
-  return rows;
+  const std::vector<std::uint64_t> places = sample_places(n_rows, n_sampled);
+  return {places.begin(), places.end()};
 }
 
 WeightedRows sample_rows(std::span<const double> weight, std::size_t n_sampled) {
@@ -56,14 +54,14 @@ WeightedRows sample_rows(std::span<const double> weight, std::size_t n_sampled) 
   WeightedRows drawn;
   std::size_t row = 0;
   std::uint64_t end = all.counts[0];  // of the row, where each takes as much room as it weighs
-  visit_stretches(total, n_sampled, [&](std::size_t position) {
-    while (end <= position) end += all.counts[++row];
+  for (const std::uint64_t place : sample_places(total, n_sampled)) {
+    while (end <= place) end += all.counts[++row];
     if (drawn.rows.empty() || drawn.rows.back() != row) {
       drawn.rows.push_back(static_cast<std::uint32_t>(row));
       drawn.counts.push_back(0);
     }
     ++drawn.counts.back();
-  });
+  }
   return drawn;
 }
 

@@ -6,8 +6,14 @@
 
 namespace hardwood::bins {
 
-/// As many rows as wanted, increasing: one of every stretch of the table, not always the same one,
-/// since data may be periodic.
+/// Rows whose values stand for those of all where edges and candidates are chosen.
+constexpr std::size_t kSampledRows = 200'000;
+
+/// As many places of [0, n) as wanted, at most n, increasing: one of every stretch, not always the
+/// same one, since data may be periodic.
+std::vector<std::uint64_t> sample_places(std::uint64_t n, std::size_t n_sampled);
+
+/// Rows at such places.
 std::vector<std::uint32_t> sample_rows(std::size_t n_rows, std::size_t n_sampled);
 
 /// Rows that stand for a table, increasing, and how often each of them counts.

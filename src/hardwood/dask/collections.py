@@ -50,7 +50,7 @@ def pieces(X: Any, y: Any, weight: Any, word: str = "partition") -> list[Delayed
     weights = columns[2] if weight is not None else [None] * len(columns[0])
     make = dask.delayed(Piece, pure=False)
     return [
-        make(x, labels, of_rows, f"{word} {i}")
+        make(x, labels, of_rows, f"{word} {i}", i)
         for i, (x, labels, of_rows) in enumerate(zip(columns[0], columns[1], weights, strict=True))
     ]
 

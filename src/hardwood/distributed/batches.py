@@ -96,7 +96,7 @@ class _BatchPieces:
 
     def __iter__(self) -> Iterator[Piece]:
         for i, (X, y, *weight) in enumerate(self.batches):
-            yield Piece(X, y, weight[0] if weight else None, f"batch {i}")
+            yield Piece(X, y, weight[0] if weight else None, f"batch {i}", i)
 
     def each(self, ask: Callable[[Piece], T]) -> list[T]:
         return [ask(piece) for piece in self]
@@ -128,9 +128,9 @@ def fit_batches(
 ) -> E:
     """Fit an estimator on rows that come batch by batch, such as files larger than memory.
 
-    The batches are read three times (up to five times with weights). What stays in memory is the
-    table in bins, about 4 bytes a value and 30 bytes a row (60 with ``inner="certified"``), and one
-    batch.
+    The batches are read three times (three times more with weights, once more with categories).
+    What stays in memory is the table in bins, about 4 bytes a value and 30 bytes a row (60 with
+    ``inner="certified"``), and one batch.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
 """The plain worker function: my rows, a communicator, the parameters."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
 from hardwood.distributed.communicator import Communicator
-from hardwood.distributed.plan import Call, Piece, Plan, encode, hold, make_plan
+from hardwood.distributed.plan import Piece, Plan, encode, hold, make_plan
 from hardwood.distributed.train import Checkpoint, Outcome, Report, Share, refuse, train
 from hardwood.errors import HardwoodWarning
 from hardwood.estimators._base import RobustEstimator
@@ -19,33 +19,18 @@ E = TypeVar("E", bound=RobustEstimator)
 
 
 class WorkerPieces:
-    """The pieces of all workers, by rank; each worker has its own at hand."""
+    """The pieces of all workers, one each; a worker has its own at hand."""
 
-    def __init__(self, mine: Sequence[Piece], communicator: Communicator | None) -> None:
+    def __init__(self, mine: Piece, communicator: Communicator | None) -> None:
         self.mine = mine
         self.communicator = communicator
 
     def each(self, ask: Callable[[Piece], T]) -> list[T]:
-        """Ask every piece."""
-        answers = self._tried(lambda: [ask(piece) for piece in self.mine])
-        return [answer for of_worker in answers for answer in of_worker]
-
-    def together(self, ask: Callable[[Piece], T], merge: Callable[[list[T]], T]) -> T:
-        """Ask every piece and merge; workers send one answer each."""
-        return merge(
-            [
-                answer
-                for of_worker in self._tried(lambda: [merge([ask(p) for p in self.mine])])
-                for answer in of_worker
-            ]
-        )
-
-    def _tried(self, ask: Callable[[], list[T]]) -> list[list[T]]:
-        """Everybody's answers; what one worker refuses, all refuse."""
+        """Ask every piece; what one worker refuses, all refuse."""
         if self.communicator is None:
-            return [ask()]
+            return [ask(self.mine)]
         try:
-            mine: Any = ask()
+            mine: Any = ask(self.mine)
         except Exception as error:
             mine = error
         answers = self.communicator.gather(mine)
@@ -53,6 +38,10 @@ class WorkerPieces:
             if isinstance(answer, Exception):
                 raise answer
         return answers
+
+    def together(self, ask: Callable[[Piece], T], merge: Callable[[list[T]], T]) -> T:
+        """Ask every piece and merge."""
+        return merge(self.each(ask))
 
 
 def fit_part(
@@ -109,49 +98,22 @@ RobustRandomForestClassifier
     >>> fitted.score(X, y) == model.fit(X, y).score(X, y)
     True
     """
-    name = "the rows" if communicator is None else f"the rows of worker {communicator.rank}"
-    piece = Piece(X, y, sample_weight, name)
-    held = None if X_val is None else Piece(X_val, y_val, None, name)
-    return fit_pieces(
-        estimator,
-        [piece],
-        None if held is None else [held],
-        communicator,
-        start=start,
-        report=checkpoint,
-        every=checkpoint_every,
-    )
-
-
-def fit_pieces(
-    estimator: E,
-    mine: Sequence[Piece],
-    held: Sequence[Piece] | None,
-    communicator: Communicator | None,
-    *,
-    start: Checkpoint | None = None,
-    report: Report | None = None,
-    every: int = 10,
-) -> E:
-    """Fit on the pieces of this worker, which are visited several times, one at a time."""
-    refuse(estimator, held is not None)
-    pieces = WorkerPieces(mine, communicator)
-    plan = make_plan(estimator, pieces, estimator.max_bins, has_validation=held is not None)
-    rank, counts = 0, [len(mine)]
+    refuse(estimator, X_val is not None)
+    rank = 0 if communicator is None else communicator.rank
+    name = "the rows" if communicator is None else f"the rows of worker {rank}"
+    piece = Piece(X, y, sample_weight, name, rank)
+    everyone = WorkerPieces(piece, communicator)
+    plan = make_plan(estimator, everyone, estimator.max_bins, has_validation=X_val is not None)
     if communicator is not None:
-        rank = communicator.rank
-        counts = communicator.gather(len(mine))
         plan.seeds[:] = communicator.gather(plan.seeds)[0]  # a random_state of None differs
-    before = sum(counts[:rank])
-    ask = Call(encode, plan, estimator.n_jobs or 1)
     share = Share(
         plan,
-        [ask(piece) for piece in mine],
-        plan.stretches(range(before, before + len(mine))),
-        None if held is None else [hold(plan, piece) for piece in held],
+        [encode(plan, estimator.n_jobs or 1, piece)],
+        plan.stretches([rank]),
+        None if X_val is None else [hold(plan, Piece(X_val, y_val, None, name))],
         start,
-        every,
-        report,
+        checkpoint_every,
+        checkpoint,
         estimator.n_jobs,
         asks=rank == 0,
     )

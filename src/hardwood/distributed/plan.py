@@ -32,7 +32,7 @@ from hardwood.estimators._columns import (
 from hardwood.estimators._columns import encode as as_numbers
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.hist import bins_of_categories, count_codes, in_bins
-from hardwood.grow.sketch import CodedRows, Counts, Cuts, EndCuts, EndRows, Sketch
+from hardwood.grow.sketch import CodedRows, Counts, Cuts, EndCuts, EndRows, Sample, Sketch
 from hardwood.threat import Reach
 
 T = TypeVar("T")
@@ -47,6 +47,7 @@ class Piece:
     y: Any
     weight: Any
     name: str
+    number: int = 0  # its place among all pieces
 
 
 class Pieces(Protocol):
@@ -455,42 +456,61 @@ def settle_weights(plan: Plan, weighings: Sequence[Weighing]) -> Plan:
 
 
 @dataclass(frozen=True)
-class Counting:
-    """How weights become counts of rows for the edges of bins; see `sample_rows` in the core."""
+class Weights:
+    """What the weights of one piece tell, as trees count them."""
 
-    whole: bool
+    whole: bool  # all are whole numbers
     sums: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, plan: Plan, piece: Piece) -> "Counting":
+    def of(cls, plan: Plan, piece: Piece) -> "Weights":
         """Look at the weights of a piece."""
         weight = plan.weights(plan.rows(piece)[2])
         assert weight is not None
         return cls(bool(np.all(weight == np.floor(weight))), _sums.exact_parts(weight))
 
+
+@dataclass(frozen=True)
+class Steps:
+    """How weights become counts of rows for the edges of bins; see `sample_rows` in the core."""
+
+    whole: bool
+    bits: int  # weights are counted in steps of 2^-bits
+
     @classmethod
-    def bits(cls, countings: Sequence["Counting"]) -> int:
-        """Steps of weights are 2^-bits."""
-        total = _sums.value_of(np.sum([one.sums for one in countings], axis=0))
-        if total < 2.0**44 and all(one.whole for one in countings):
-            return 0
-        return 43 - int(np.frexp(total * (1 + 2.0**-40))[1] - 1)
+    def settle(cls, weights: Sequence[Weights]) -> "Steps":
+        """Choose steps so small that nothing is lost."""
+        total = _sums.value_of(np.sum([one.sums for one in weights], axis=0))
+        if total < 2.0**44 and all(one.whole for one in weights):
+            return cls(True, 0)
+        return cls(False, 43 - int(np.frexp(total * (1 + 2.0**-40))[1] - 1))
+
+    def counts(self, plan: Plan, weight: FloatArray | None) -> Counts:
+        """How often rows with these weights count."""
+        steps = np.ldexp(np.asarray(plan.weights(weight), dtype=np.float64), self.bits)
+        return np.maximum(np.rint(steps), 1).astype(np.uint64)
+
+    def total(self, plan: Plan, piece: Piece) -> int:
+        """How often all rows of a piece count together."""
+        return int(self.counts(plan, plan.rows(piece)[2]).sum())
 
 
-def sketch(plan: Plan, bits: int, piece: Piece) -> Sketch:
+def choose_sample(plan: Plan, pieces: Pieces) -> tuple[Sample, Steps | None]:
+    """Agree on the rows that stand for all."""
+    if plan.certified or not plan.weighted:  # candidates do not depend on weights
+        return Sample.of(plan.n_rows, plan.n_all), None
+    steps = Steps.settle(pieces.each(Call(Weights.of, plan)))
+    totals = pieces.each(Call(steps.total, plan))
+    return Sample.of(totals, sum(totals) if steps.whole else plan.n_all), steps
+
+
+def sketch(plan: Plan, sample: Sample, steps: Steps | None, piece: Piece) -> Sketch:
     """Sketch the values of a piece."""
     X, _, weight = plan.rows(piece)
-    if len(X) == 0:
-        X = np.empty((0, plan.n_features))
-    if plan.certified:
-        return Sketch.of(plan.as_trained(X))  # candidates do not depend on weights
-    return Sketch.of(plan.as_trained(X), _counts(plan.weights(weight), bits))
-
-
-def _counts(weight: Float32Array | None, bits: int) -> Counts | None:
-    if weight is None:
-        return None
-    return np.maximum(np.rint(np.ldexp(weight.astype(np.float64), bits)), 1).astype(np.uint64)
+    X = plan.as_trained(X if len(X) else np.empty((0, plan.n_features)))
+    counts = None if steps is None else steps.counts(plan, weight)
+    rows, counts = sample.rows(piece.number, counts)
+    return Sketch.of(X[rows], counts, np.isnan(X).any(axis=0))
 
 
 def encode(plan: Plan, n_threads: int, piece: Piece) -> Coded:
@@ -536,14 +556,11 @@ def make_plan(
     if isinstance(estimator, BoostingEstimator):
         looks = has_validation or estimator.callbacks or estimator.verbose
         plan = replace(plan, watched=bool(looks))
-    bits = 0
     if plan.weighted:
         plan = settle_weights(plan, pieces.each(Call(weigh, plan)))
     if plan.columns.codes:
         plan = settle_categories(plan, pieces.each(Call(Tally.of, plan)), max_bins)
-    if plan.weighted and not plan.certified:
-        bits = Counting.bits(pieces.each(Call(Counting.of, plan)))
-    whole = pieces.together(Call(sketch, plan, bits), Sketch.merged)
+    whole = pieces.together(Call(sketch, plan, *choose_sample(plan, pieces)), Sketch.merged)
     cuts: Cuts | EndCuts
     if plan.certified:
         cuts = whole.end_cuts(plan.threat, max_bins, plan.at_rest)

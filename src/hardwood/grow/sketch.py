@@ -16,13 +16,44 @@ from hardwood.threat import Reach
 Counts = npt.NDArray[np.uint64]
 
 _BLOCK = 1 << 16  # rows taken back from codes together
-_BUDGET = 1 << 22  # values of a whole sketch
-_MOST, _LEAST = 1 << 17, 1 << 11  # values of a feature
+_BUDGET = 1 << 23  # values of a whole sketch
+_LEAST = 1 << 11  # values of a feature
 
 
 def values_kept(n_features: int) -> int:
-    """Values of a feature up to which its sketch is exact."""
-    return max(min(_BUDGET // max(n_features, 1), _MOST), _LEAST)
+    """Values of a feature up to which its sketch is exact; a sample has no more than the first."""
+    return max(min(_BUDGET // max(n_features, 1), _core.SAMPLED_ROWS), _LEAST)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows of a table in pieces that stand for all: those that a table of all rows takes."""
+
+    start: npt.NDArray[np.uint64]  # where pieces begin, if a row of weight 2 is two rows; the end
+    takes_all: bool  # there are few
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], n_rows: int) -> "Sample":
+        """Sample pieces in which so many rows are counted; `n_rows` decides whether all are taken.
+
+        Weights that are not whole numbers are counted in small steps; then there are fewer rows
+        than are counted.
+        """
+        start = np.concatenate([[0], np.cumsum(sizes, dtype=np.uint64)]).astype(np.uint64)
+        return cls(start, n_rows <= _core.SAMPLED_ROWS)
+
+    def rows(self, piece: int, count: Counts | None) -> tuple[Any, Counts | None]:
+        """Rows of a piece that are taken, and how often each of them counts; None: once."""
+        if self.takes_all:
+            return slice(None), count
+        places = _core.sample_places(int(self.start[-1]))
+        first, last = np.searchsorted(places, self.start[piece : piece + 2])
+        inside = (places[first:last] - self.start[piece]).astype(np.int64)
+        if count is None:
+            return inside, None
+        row = np.searchsorted(np.cumsum(count), inside, side="right")
+        rows, n_taken = np.unique(row, return_counts=True)
+        return rows, n_taken.astype(np.uint64)
 
 
 @dataclass
@@ -94,12 +125,13 @@ class Sketch:
     """The values of all features of some rows."""
 
     features: list[FeatureSketch]
+    missing: npt.NDArray[np.bool_]  # of each feature: has any row no value, sketched or not?
 
     @classmethod
-    def of(cls, X: FloatArray, count: Counts | None = None) -> "Sketch":
+    def of(cls, X: FloatArray, count: Counts | None, missing: npt.NDArray[np.bool_]) -> "Sketch":
         """Sketch rows; `count` says how often each of them counts."""
         most = values_kept(X.shape[1])
-        return cls([FeatureSketch.of(X[:, f], count, most) for f in range(X.shape[1])])
+        return cls([FeatureSketch.of(X[:, f], count, most) for f in range(X.shape[1])], missing)
 
     @classmethod
     def merged(cls, sketches: Sequence["Sketch"]) -> "Sketch":
@@ -113,7 +145,8 @@ class Sketch:
                     [
                         FeatureSketch.merged(group, most)
                         for group in zip(*(sketch.features for sketch in pair), strict=True)
-                    ]
+                    ],
+                    np.any([sketch.missing for sketch in pair], axis=0),
                 )
                 for pair in pairs
             ]
@@ -146,6 +179,7 @@ class Sketch:
                 feature.x,
                 feature.count,
                 feature.n_missing,
+                bool(self.missing[f]),
                 np.ascontiguousarray(ends[None, :]),
                 max_bins=max_bins,
             )
@@ -155,20 +189,21 @@ class Sketch:
 
     def end_cuts(self, reach: Reach, max_bins: int, at_rest: bool) -> "EndCuts":
         """Choose the candidates of certified training as a table of all rows does."""
-        missing = [feature.n_missing > 0 for feature in self.features]
         return EndCuts(
             [
                 _core.choose_candidates(
                     feature.x,
                     feature.count,
-                    gone,
+                    bool(missing),
                     np.ascontiguousarray(ends[None, :]),
                     max_bins=max_bins,
                     at_rest=at_rest,
                 )
-                for feature, ends, gone in zip(self.features, reach.ends, missing, strict=True)
+                for feature, ends, missing in zip(
+                    self.features, reach.ends, self.missing, strict=True
+                )
             ],
-            np.array(missing, dtype=np.uint8),
+            self.missing.astype(np.uint8),
             at_rest,
         )
 
