@@ -477,6 +477,7 @@ def labels(y: Any, classes: npt.NDArray[Any] | None, n_classes: int, n_rows: int
     if np.any(position < 0):
         unseen = given.tolist()[np.argmax(position < 0)]
         raise ValueError(
-            f"y contains {unseen!r}, which the model has not seen; its labels are {known!r}."
+            f"y contains {unseen!r}, which the model has not seen; its labels are {known!r}. Give "
+            f"y as the model was given it."
         )
     return position

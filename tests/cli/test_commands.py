@@ -98,6 +98,8 @@ def test_every_command_has_an_example():
 def test_the_examples_of_the_help_run(line, here):
     if line.split()[1] == "check":
         run(*shlex.split("audit model.json rows.csv --label y --eps 0.1 --out report.json"))
+    if "--twin" in line:
+        run(*shlex.split("harden model.json train.csv --label y --eps 0.1"))
     code, out, err = run(*shlex.split(line)[1:])
     assert code == 0, err
     assert out
@@ -125,6 +127,13 @@ def test_an_audit_from_the_command_line_is_that_of_python(here):
         assert told[name] == own[name]
     assert told["model"]["name"] == "model.json"
     assert told["checks"][0]["passed"] is True  # the library itself was asked
+
+
+def test_a_share_of_the_spread_is_that_of_the_rows(here):
+    code, out, _ = run(*"audit model.json rows.csv --label y --share 0.2 --json".split())
+    assert code == 0
+    rows = pd.read_csv("rows.csv").drop(columns="y")
+    assert json.loads(out)["threat"]["code"] == repr(hw.Threat.from_frame(rows, share=0.2))
 
 
 def test_too_little_proven_ends_with_code_1(here):
@@ -167,10 +176,46 @@ def test_a_model_that_predicts_numbers_is_audited_and_checked(here):
         *"check a.json --model income.json --data incomes.csv --label income".split()
     )
     assert (code, out.count("holds"), out.count("FAILS")) == (0, 5, 0)
-    for option in (["--fail-under", "0.5"], ["--harden"]):
-        code, _, err = run("audit", "income.json", *rows, *option)
-        assert code == 2
-        assert f"{option[0]} is for classifiers, and this model predicts numbers." in err
+    code, _, err = run("audit", "income.json", *rows, "--fail-under", "0.5")
+    assert code == 2
+    assert "--fail-under is for classifiers, and this model predicts numbers." in err
+
+
+@pytest.mark.parametrize("label", ["y", "debt"])
+def test_a_twin_is_trained_on_half_of_the_rows_and_the_report_is_checked(label, here):
+    table = pd.read_csv("train.csv")
+    kind = xgb.XGBClassifier if label == "y" else xgb.XGBRegressor
+    model = kind(n_estimators=10, max_depth=3)
+    model.fit(table.drop(columns=label), table[label]).save_model("mine.json")
+    rows = f"rows.csv --label {label} --eps 500".split()
+    code, out, err = run("audit", "mine.json", *rows, "--harden", "--out", "both.json")
+    assert code == 0, err
+    assert "the hardened twin" in out
+    assert json.loads((here / "both.json").read_text())["data"]["n_rows"] == 100
+    check = f"check both.json --model mine.json --data rows.csv --label {label}".split()
+    code, out, _ = run(*check)
+    assert (code, out.count("FAILS")) == (0, 0), out
+    assert "its model was not given" in out
+
+
+@pytest.mark.parametrize("label", ["y", "debt"])
+def test_a_twin_comes_from_a_file(label, here):
+    table = pd.read_csv("train.csv")
+    kind = xgb.XGBClassifier if label == "y" else xgb.XGBRegressor
+    model = kind(n_estimators=10, max_depth=3)
+    model.fit(table.drop(columns=label), table[label]).save_model("mine.json")
+    threat = f"--label {label} --eps 500".split()
+    run("harden", "mine.json", "train.csv", *threat, "--out", "hard.json")
+    audit = ["audit", "mine.json", "rows.csv", *threat, "--twin", "hard.json"]
+    code, _, err = run(*audit, "--out", "both.json")
+    assert code == 0, err
+    check = f"check both.json --model mine.json --data rows.csv --label {label} --twin hard.json"
+    code, out, _ = run(*check.split())
+    assert (code, out.count("FAILS")) == (0, 0), out
+    assert "holds  Twin: " in out
+    code, _, err = run(*audit, "--harden")
+    assert code == 2
+    assert "Either --harden trains the twin or --twin names its file, not both." in err
 
 
 def test_rows_come_in_many_kinds_of_files(here):
@@ -213,7 +258,13 @@ MISTAKES = [
     ("audit model.json empty.csv --label y --eps 1", "empty.csv could not be read as .csv: No col"),
     ("audit model.json rows.csv --label y --eps 1 --out no/r.html", "there is no directory no."),
     ("audit model.json rows.csv --label y --eps 1 --out r.pdf", "--out must end in .html or .json"),
-    ("audit model.json rows.csv --label y", "either --eps NUMBER or --threat FILE."),
+    ("audit model.json rows.csv --label y", "in one way: --eps NUMBER, --share NUMBER or --threat"),
+    (
+        "audit model.json rows.csv --label y --eps 1 --share 0.1",
+        "in one way: --eps NUMBER, --share",
+    ),
+    ("audit model.json rows.csv --label y --share 0.1 --low 0", "--low, --high and --norm go with"),
+    ("audit model.json rows.csv --label y --share -1", "share must be a finite number >= 0, got"),
     ("audit model.json rows.csv --label y --threat bad.toml", "'salary'"),
     (
         "audit model.json rows.csv --label y --threat odd.toml",

@@ -33,6 +33,10 @@ Trust = Annotated[
     ),
 ]
 Eps = Annotated[float | None, typer.Option("--eps", help="How far every value can be moved.")]
+Share = Annotated[
+    float | None,
+    typer.Option("--share", help="How far, as a share of each column's spread, such as 0.1."),
+]
 ThreatFile = Annotated[
     Path | None, typer.Option("--threat", help="A TOML file that describes the adversary.")
 ]
@@ -72,6 +76,13 @@ class Table:
                 + (f", one of {_shown(self.X.columns)}." if hasattr(self.X, "columns") else ".")
             )
         return self.y
+
+    def half(self, which: int) -> "Table":
+        """The first or the second half of the rows in an order of chance, the same every time."""
+        order = np.random.RandomState(0).permutation(len(self.labels))
+        rows = np.sort(order[which::2])
+        X = self.X.iloc if hasattr(self.X, "iloc") else self.X
+        return Table(X[rows], self.labels[rows])
 
 
 def read_table(path: Path, label: str | None = None, n_columns: int | None = None) -> Table:
@@ -219,15 +230,27 @@ def column_count(model: Any) -> int | None:
 
 
 def read_threat(
-    file: Path | None, eps: float | None, norm: str, low: float | None, high: float | None
+    file: Path | None,
+    eps: float | None,
+    norm: str,
+    low: float | None,
+    high: float | None,
+    share: float | None = None,
+    X: Any = None,
 ) -> hw.Threat:
-    """The adversary, from a file or from a number."""
-    if (file is None) == (eps is None):
-        raise ValueError("Say what the adversary may do: either --eps NUMBER or --threat FILE.")
-    if file is None:
+    """The adversary, from a file, from a number, or from the spread of the columns of X."""
+    if sum(one is not None for one in (file, eps, share)) != 1:
+        raise ValueError(
+            "Say what the adversary may do, in one way: --eps NUMBER, --share NUMBER or --threat "
+            "FILE."
+        )
+    if eps is not None:
         return hw.Threat(eps, norm=norm_of(norm), low=low, high=high)
     if low is not None or high is not None or norm != "inf":
-        raise ValueError(f"--low, --high and --norm go with --eps; write them into {file.name}.")
+        where = "" if file is None else f"; write them into {file.name}"
+        raise ValueError(f"--low, --high and --norm go with --eps{where}.")
+    if file is None:
+        return hw.Threat.from_frame(X, share=float(share or 0))
     if not file.exists():
         raise ValueError(f"{str(file)!r} does not exist; check the name of the threat file.")
     return hw.Threat.from_toml(file)

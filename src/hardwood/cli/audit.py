@@ -14,6 +14,7 @@ def audit(
     data: given.Data,
     label: given.Label = None,
     eps: given.Eps = None,
+    share: given.Share = None,
     threat: given.ThreatFile = None,
     out: Annotated[
         list[Path] | None,
@@ -24,6 +25,10 @@ def audit(
     ] = False,
     train: Annotated[
         Path | None, typer.Option("--train", help="Rows for --harden; else half of the data.")
+    ] = None,
+    other: Annotated[
+        Path | None,
+        typer.Option("--twin", help="A second model to show, such as that of hardwood harden."),
     ] = None,
     image: Annotated[
         str | None, typer.Option("--image", help="Rows are images of this size, such as 28x28.")
@@ -48,24 +53,28 @@ def audit(
     \b
     Examples:
       hardwood audit model.json rows.csv --label y --eps 0.1 --out report.html
+      hardwood audit model.json rows.csv --label y --share 0.1 --out report.html
       hardwood audit model.json rows.csv --label y --threat threat.toml --out report.html --out report.json
       hardwood audit model.json rows.csv --label y --eps 0.1 --harden --train train.csv --out both.html
+      hardwood audit model.json rows.csv --label y --eps 0.1 --twin hardened.json --out both.html
       hardwood audit pipeline.joblib rows.csv --label y --eps 0.1 --trust --fail-under 0.05
     """  # noqa: E501, D301
     paths = [given.writable(path) for path in out or ()]
     for path in paths:
         if path.suffix not in (".html", ".json"):
             raise ValueError(f"--out must end in .html or .json, got {str(path)!r}.")
-    asked = given.read_threat(threat, eps, norm, low, high)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source))
+    asked = given.read_threat(threat, eps, norm, low, high, share, rows.X)
     X, y, twin = rows.X, rows.labels, None
-    if hw.load_model(source).task == "regression":
-        for name, there in (("--harden", harden), ("--fail-under", least is not None)):
-            if there:
-                raise ValueError(f"{name} is for classifiers, and this model predicts numbers.")
+    if least is not None and hw.load_model(source).task == "regression":
+        raise ValueError("--fail-under is for classifiers, and this model predicts numbers.")
+    if other is not None:
+        if harden:
+            raise ValueError("Either --harden trains the twin or --twin names its file, not both.")
+        twin = given.open_model(other, trust)
     if harden:
-        X, y, twin = _twin(source, X, y, asked, train, label)
+        X, y, twin = _twin(source, rows, asked, train, label)
     with given.progress_bar() as tell:
         report = hw.audit(
             source,
@@ -75,6 +84,7 @@ def audit(
             threshold=threshold,
             name=model.name,
             twin=twin,
+            twin_name=None if other is None else other.name,
             image=_size(image),
             max_rows=max_rows,
             n_distances=distances,
@@ -93,17 +103,14 @@ def audit(
 
 
 def _twin(
-    source: Any, X: Any, y: Any, threat: hw.Threat, train: Path | None, label: str | None
+    source: Any, rows: given.Table, threat: hw.Threat, train: Path | None, label: str | None
 ) -> tuple[Any, Any, Any]:
-    """The robust twin, and the rows to compare both on, which it has not seen."""
-    from sklearn.model_selection import train_test_split
-
+    """The rows to compare both models on, and the robust twin, which has not seen them."""
     if train is None:
-        X_train, X, y_train, y = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+        seen, rows = rows.half(0), rows.half(1)
     else:
-        rows = given.read_table(train, label, given.column_count(source))
-        X_train, y_train = rows.X, rows.labels
-    return X, y, hw.harden(source, X_train, y_train, threat)
+        seen = given.read_table(train, label, given.column_count(source))
+    return rows.X, rows.labels, hw.harden(source, seen.X, seen.labels, threat)
 
 
 def _size(image: str | None) -> tuple[int, int] | None:

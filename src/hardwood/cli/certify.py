@@ -15,6 +15,7 @@ def certify(
     data: given.Data,
     label: given.Label = None,
     eps: given.Eps = None,
+    share: given.Share = None,
     threat: given.ThreatFile = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to write one line a row.")
@@ -38,9 +39,9 @@ def certify(
     """  # noqa: D301
     if out is not None:
         given.writable(out)
-    asked = given.read_threat(threat, eps, norm, low, high)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source))
+    asked = given.read_threat(threat, eps, norm, low, high, share, rows.X)
     decided: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     with given.progress_bar() as tell:
         answer = hw.certify(

@@ -14,6 +14,7 @@ def harden(
     data: given.Data,
     label: given.Label = None,
     eps: given.Eps = None,
+    share: given.Share = None,
     threat: given.ThreatFile = None,
     out: Annotated[
         Path, typer.Option("--out", help="The twin's file: .json or .ubj, XGBoost's formats.")
@@ -33,9 +34,9 @@ def harden(
     given.writable(out)
     if out.suffix not in (".json", ".ubj"):
         raise ValueError(f"--out must end in .json or .ubj, got {str(out)!r}.")
-    asked = given.read_threat(threat, eps, "inf", low, high)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source))
+    asked = given.read_threat(threat, eps, "inf", low, high, share, rows.X)
     with given.progress_bar() as tell:
         if tell is not None:
             tell("hardening", 0, 1)

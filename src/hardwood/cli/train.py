@@ -33,6 +33,7 @@ def train(
     data: given.Data,
     label: given.Label = None,
     eps: given.Eps = None,
+    share: given.Share = None,
     threat: given.ThreatFile = None,
     out: Annotated[
         Path, typer.Option("--out", help="The model file: .json or .ubj, XGBoost's formats.")
@@ -58,8 +59,8 @@ def train(
     given.writable(out)
     if out.suffix not in (".json", ".ubj"):
         raise ValueError(f"--out must end in .json or .ubj, got {str(out)!r}.")
-    asked = given.read_threat(threat, eps, "inf", low, high)
     rows = given.read_table(data, label)
+    asked = given.read_threat(threat, eps, "inf", low, high, share, rows.X)
     model = getattr(hw, _ESTIMATORS[kind])(threat=asked)
     known = model.get_params()
     common = {"n_jobs": n_jobs, "random_state": seed}

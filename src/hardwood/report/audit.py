@@ -27,7 +27,6 @@ _DAMAGE = (
     SyntaxError,
     RecursionError,
 )
-TWIN = ("model", "accuracy", "certificate", "classes", "curve", "distances", "answers", "seconds")
 
 
 class Audit:
@@ -340,6 +339,13 @@ class RegressionAudit(Audit):
         if content["fragile"]:
             first = content["fragile"][0]
             lines.append(f"moved farthest: row {words.count(first['row'])}, {first['sentence']}")
+        if "twin" in content:
+            twin = content["twin"]
+            lines.append(
+                f"the hardened twin errs by {words.number(twin['error']['absolute'], 4)} without "
+                f"an attack, and under attack by "
+                f"{words.between(twin['under_attack']['found'], twin['under_attack']['proven'])}"
+            )
         lines += [f"check: {one['words']}" for one in self.checks if one["passed"] is False]
         return "\n".join(lines)
 
@@ -359,6 +365,7 @@ def audit(
     threshold: float | None = None,
     name: str | None = None,
     twin: Any = None,
+    twin_name: str | None = None,
     image: tuple[int, int] | None = None,
     max_rows: int = 10_000,
     n_distances: int = 1_000,
@@ -388,6 +395,8 @@ def audit(
         What the page calls the model; None means its file or its class.
     twin : object or None, default=None
         A second model, such as the first one's hardened twin, shown beside it.
+    twin_name : str or None, default=None
+        What the page calls it; None means its file or its class.
     image : (int, int) or None, default=None
         Height and width, where rows are images: the page shows the most fragile ones.
     max_rows : int, default=10_000
@@ -447,19 +456,28 @@ def audit(
         n_jobs=n_jobs,
         progress=progress,
     )
-    if open_model(model, like=X)[0].task == "regression":
-        for option, given in (("threshold", threshold), ("image", image), ("twin", twin)):
+    numbers = _predicts_numbers(model, X)
+    if twin is not None and _predicts_numbers(twin, X) != numbers:
+        told = ("a model that predicts numbers", "a classifier")
+        one, other = told if numbers else reversed(told)
+        raise ValueError(f"twin must answer the model's question, got {other} beside {one}.")
+    if numbers:
+        for option, given in (("threshold", threshold), ("image", image)):
             if given is not None:
                 raise ValueError(f"{option} is for classifiers, and this model predicts numbers.")
-        return RegressionAudit(regression.measure(model, X, y, threat, settings))
-    content = findings.measure(model, X, y, threat, settings)
+    kind, room = (RegressionAudit, regression) if numbers else (Audit, findings)
+    content = room.measure(model, X, y, threat, settings)
     if image is not None:
         content["images"] = image_rows(content, X, image)
     if twin is not None:
-        other = findings.measure(twin, X, y, threat, replace(settings, name=None))
-        del other["answers"]["examples"]  # the page tells those of the first model
-        content["twin"] = {name: other[name] for name in TWIN}
-    return Audit(content)
+        measured = room.measure(twin, X, y, threat, replace(settings, name=twin_name))
+        measured["answers"].pop("examples", None)  # the page tells those of the first model
+        content["twin"] = {name: measured[name] for name in room.TWIN}
+    return kind(content)
+
+
+def _predicts_numbers(model: Any, X: Any) -> bool:
+    return open_model(model, like=X)[0].task == "regression"
 
 
 @contextmanager

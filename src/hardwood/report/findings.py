@@ -28,6 +28,7 @@ from hardwood.verify.distance import minimal_distance
 from hardwood.verify.problem import Problem
 
 FORMAT, FORMAT_VERSION = "hardwood-audit", 1
+TWIN = ("model", "accuracy", "certificate", "classes", "curve", "distances", "answers", "seconds")
 MULTIPLES = np.arange(121) / 40
 LETTER = {"certified": "c", "broken": "b", "misclassified": "m", "unknown": "u"}
 MOST_ALONE = 40  # columns tried alone, those with the most splits
@@ -504,23 +505,30 @@ class _Simpler:
 
     def _round(self, at: int) -> None:
         """Take fewer digits where the model is fooled all the same and the threat allows it."""
-        trees = self.problem.trees
-        moved = np.flatnonzero(
-            self._moved()[at] & ~np.isnan(self.X_adv[at]) & ~np.isnan(self.X[at])
-        )
-        moved = np.setdiff1d(moved, trees.categorical_features)
-        reach, norm = self.examined.reach, self.examined.threat.norm
-        if self.multiple[at] > 1 or len(moved) == 0:
+        if self.multiple[at] > 1:
             return
-        row = self.X[at : at + 1]
-        for digits in range(2, 12):
-            trial = self.X_adv[at : at + 1].copy()
-            for f in moved:
-                trial[0, f] = _outward(row[0, f], trial[0, f], digits)
-            inside = reach.holds(row, trial, norm)[0]
-            if inside and self.examined.fooled(trial, self.rows[at : at + 1])[0]:
+        row, rows = self.X[at : at + 1], self.rows[at : at + 1]
+        trees, reach = self.problem.trees, self.examined.reach
+        for trial in in_fewer_digits(trees, reach, row, self.X_adv[at : at + 1]):
+            inside = reach.holds(row, trial, self.examined.threat.norm)[0]
+            if inside and self.examined.fooled(trial, rows)[0]:
                 self.X_adv[at] = trial[0]
                 return
+
+
+def in_fewer_digits(
+    trees: Trees, reach: Reach, row: FloatArray, example: FloatArray
+) -> Iterator[FloatArray]:
+    """An example with 2, 3, ... digits of each step, as tables of one row."""
+    moved = np.flatnonzero((example != row)[0] & ~np.isnan(example)[0] & ~np.isnan(row)[0])
+    moved = np.setdiff1d(moved, trees.categorical_features)
+    room = reach.limits[:, :2].max(axis=1)
+    for digits in range(2, 12) if len(moved) else ():
+        trial = example.copy()
+        for f in moved:
+            least = room[f] / 100 if np.isfinite(room[f]) else 0.0
+            trial[0, f] = _outward(row[0, f], trial[0, f], digits, least)
+        yield trial
 
 
 def change_of(trees: Trees, column: int, old: float, new: float) -> dict[str, Any]:
@@ -554,9 +562,9 @@ def spent_of(moved: Bools, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _outward(old: float, new: float, digits: int) -> float:
-    """The new value in so many digits of the step, rounded away from the old one."""
-    step = abs(new - old)
+def _outward(old: float, new: float, digits: int, least: float) -> float:
+    """The new value in so many digits of the step, or of a least one, away from the old value."""
+    step = max(abs(new - old), least)
     unit = 10.0 ** (np.floor(np.log10(step)) - digits + 1)
     up = new > old
     rounded = (np.ceil if up else np.floor)(new / unit) * unit
@@ -678,7 +686,9 @@ def _checks(
             "name": "every row is decided",
             "passed": unknown == 0,
             "words": f"{words.count(unknown)} of {words.count(n)} rows are neither proven nor "
-            f"broken; they never count as certified.",
+            f"broken; they never count as certified."
+            if unknown
+            else f"None of {words.count(n)} rows is unknown.",
         },
         {
             "name": "every example is replayed",

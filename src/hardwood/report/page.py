@@ -63,6 +63,8 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _multiple(value: float | None) -> str:
+    if value is not None and 0 < value < 0.001:
+        return "less than 0.001×"
     return "∞" if value is None else f"{value:.3g}×"
 
 
@@ -83,16 +85,59 @@ def _parts(counts: dict[str, int]) -> list[dict[str, Any]]:
     ]
 
 
+_TRAIN_TWIN = (
+    "Train the robust twin: hw.harden(model, X_train, y_train, threat) keeps columns, size and "
+    "learning rate, and hw.audit(..., twin=...) shows both models on this page. From a terminal: "
+    "hardwood audit ... --harden to look, hardwood harden to keep it."
+)
+
+
+def _advice_on_twin(content: dict[str, Any]) -> str:
+    """Whether the second model pays."""
+    twin = content["twin"]
+    proven, own = (
+        words.share(one["certificate"]["certified"], one["certificate"]["rows"])
+        for one in (twin, content)
+    )
+    if twin["certificate"]["certified"] <= content["certificate"]["certified"]:
+        return f"This twin does not pay: it is proven right on {proven}, the model on {own}."
+    clean, own_clean = (
+        words.share(one["accuracy"]["right"], one["accuracy"]["rows"]) for one in (twin, content)
+    )
+    return (
+        f"Use the twin where the adversary is real: it is proven right on {proven}, the model on "
+        f"{own}. Without an adversary it is right on {clean}, the model on {own_clean}."
+    )
+
+
+def _regression_advice_on_twin(content: dict[str, Any]) -> str:
+    twin = content["twin"]
+    attacked, own = (
+        words.between(one["under_attack"]["found"], one["under_attack"]["proven"])
+        for one in (twin, content)
+    )
+    proven = twin["under_attack"]["proven"]
+    if proven is None or proven >= content["under_attack"]["found"]:
+        return (
+            f"It is not proven that this twin pays: under attack it errs by {attacked}, the model "
+            f"by {own}."
+        )
+    return (
+        f"Use the twin where the adversary is real: under attack it errs by {attacked}, the model "
+        f"by {own}. Without an adversary it errs by {words.number(twin['error']['absolute'], 4)}, "
+        f"the model by {words.number(content['error']['absolute'], 4)}."
+    )
+
+
 def _advice(content: dict[str, Any]) -> list[str]:
     """What to do, from what was found."""
     counts = content["certificate"]
     right = counts["rows"] - counts["misclassified"]
     advice = []
-    if "twin" not in content and counts["certified"] < 0.9 * max(right, 1):
-        advice.append(
-            "Train the robust twin: hw.harden(model, X_train, y_train, threat) keeps columns, size "
-            "and learning rate, and this page shows both models with hw.audit(..., twin=...)."
-        )
+    if "twin" in content:
+        advice.append(_advice_on_twin(content))
+    elif counts["certified"] < 0.9 * max(right, 1):
+        advice.append(_TRAIN_TWIN)
     alone = [one for one in content["alone"]["columns"] if one["turned"]][:3]
     if alone:
         first = alone[0]
@@ -125,11 +170,10 @@ def _regression_advice(content: dict[str, Any]) -> list[str]:
     """What to do, from what was found."""
     attacked, moves = content["under_attack"], content["moves"]
     advice = []
-    if attacked["found"] > 1.1 * attacked["clean"]:
-        advice.append(
-            "Train the robust twin: hw.harden(model, X_train, y_train, threat) keeps columns, size "
-            "and learning rate; audit both and compare their errors under attack."
-        )
+    if "twin" in content:
+        advice.append(_regression_advice_on_twin(content))
+    elif attacked["found"] > 1.1 * attacked["clean"]:
+        advice.append(_TRAIN_TWIN)
     alone = content["alone"]["columns"][:3]
     if alone and alone[0]["found"] > 0:
         advice.append(

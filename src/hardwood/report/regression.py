@@ -21,6 +21,7 @@ from hardwood.verify.output import OutputRange, output_range
 from hardwood.verify.problem import Outputs
 
 FORMAT = "hardwood-regression-audit"
+TWIN = ("model", "error", "under_attack", "moves", "strength", "answers", "seconds")
 MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 _STEPS = 60  # of the distribution of moves
 _ROWS_AGAIN = 200  # of questions that are asked many times: multiples, single columns
@@ -46,8 +47,8 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
 
     with findings.undecided_is_told():
         ranges = asked(rows, threat, "measuring ranges")
-        strength = list(_strength(threat, rows[few], ranges, few, target, asked))
-        examples = _Examples(outputs, rows, said[rows], ranges)
+        strength = list(_strength(threat, rows[few], ranges, few, target, said, asked))
+        examples = _Examples(outputs, reach, threat, rows, said[rows], ranges)
         alone = _alone(outputs, reach, threat, rows[few], said[rows[few]], asked, clock)
     clock.tell("writing it down", 1, 1)
     names = findings.names_of(trees)
@@ -176,11 +177,19 @@ def _number(value: Any) -> float | None:
 
 
 def _strength(
-    threat: Threat, rows: Rows, known: OutputRange, at: Rows, target: FloatArray, asked: Any
+    threat: Threat,
+    rows: Rows,
+    known: OutputRange,
+    at: Rows,
+    target: FloatArray,
+    said: FloatArray,
+    asked: Any,
 ) -> Iterator[dict[str, Any]]:
     """Errors under attack over multiples of the threat, where it has a size to multiply."""
     if threat.norm == 0:
         return
+    clean = float(np.abs(said[rows] - target[rows]).mean())
+    yield {"multiple": 0.0, "found": clean, "proven": clean}
     for multiple in MULTIPLES:
         if multiple == 1:
             sides = {side: getattr(known, side)[at] for side in SIDES}
@@ -200,11 +209,14 @@ class _Examples:
     def __init__(
         self,
         outputs: Outputs,
+        reach: Reach,
+        threat: Threat,
         rows: Rows,
         said: FloatArray,
         ranges: OutputRange,
     ) -> None:
         self.outputs, self.rows, self.said = outputs, rows, said
+        self.reach, self.norm = reach, threat.norm
         up = ranges.highest - said >= said - ranges.lowest
         low, high = outputs.trees.rows(ranges.X_lowest), outputs.trees.rows(ranges.X_highest)
         self.X_adv = np.where(up[:, None], high, low)
@@ -237,7 +249,7 @@ class _Examples:
         return self.outputs.seen(self.outputs.output(X))
 
     def _needed(self, row: FloatArray, example: FloatArray, sign: float) -> FloatArray:
-        """Put values back one by one where the prediction goes as far without their change."""
+        """Put values back, and drop digits, where the prediction goes as far without them."""
         example = example.copy()
         best = sign * float(self._prediction(example[None])[0])
         for column in np.flatnonzero(moved(example, row)):
@@ -245,6 +257,12 @@ class _Examples:
             trial[column] = row[column]
             if sign * float(self._prediction(trial[None])[0]) >= best:
                 example = trial
+        for trial in findings.in_fewer_digits(
+            self.outputs.trees, self.reach, row[None], example[None]
+        ):
+            inside = self.reach.holds(row[None], trial, self.norm)[0]
+            if inside and sign * float(self._prediction(trial)[0]) >= best:
+                return np.asarray(trial[0])
         return example
 
 
@@ -303,7 +321,9 @@ def _checks(
             "name": "every row is decided",
             "passed": n_open == 0,
             "words": f"For {words.count(n_open)} of {words.count(n)} rows what was found is less "
-            f"than what is proven; the truth lies between.",
+            f"than what is proven; the truth lies between."
+            if n_open
+            else f"For each of {words.count(n)} rows what was found is what is proven.",
         },
         findings.reach_check(outputs.trees, reach),
         *findings.unit_checks(outputs.trees, outputs.X, reach, threat),

@@ -124,10 +124,7 @@ class Replay:
         checks = [other._fingerprints()]
         if checks[0]["passed"]:
             checks += [other._sums(), other._certificates(), other._distances()]
-        return [
-            {**one, "name": f"twin's {one['name']}", "words": f"Twin: {one['words']}"}
-            for one in checks
-        ]
+        return _of_the_twin(checks)
 
     def _fingerprints(self) -> Check:
         return _same_source(self.content, self.problem.trees, self.problem.X, self.problem.y)
@@ -271,24 +268,38 @@ class RegressionReplay:
         self.outputs = Outputs.of(model, X, None)
         self.target = regression.targets_of(y, len(self.outputs.X))
         self.threat = read_threat(content["threat"]["code"])
-        answers = content["answers"]
-        self.rows = findings.row_numbers(answers["rows"], len(self.outputs.X))
-        unbounded = {"lower": -np.inf, "upper": np.inf}
-        self.ranges = SimpleNamespace(
-            **{
-                side: np.array(
-                    [unbounded[side] if one is None else one for one in answers[side]], dtype=float
-                )
-                for side in regression.SIDES
-            }
-        )
+        self.rows, self.ranges = _ranges(content["answers"], len(self.target))
 
     def checks(self, sealed: bool, twin: Any) -> list[Check]:
         """Every claim that can be asked again."""
         answer = [_seal(sealed), self._fingerprints()]
         if answer[1]["passed"]:
-            answer += [self._sums(), self._examples(), self._ranges()]
+            answer += [self._sums(), self._examples(), self._ranges(), *self._twin(twin)]
         return answer
+
+    def _twin(self, twin: Any) -> list[Check]:
+        """The same of the second model; of one that is not there, what follows without it."""
+        part = self.content.get("twin")
+        if part is None:
+            return []
+        if twin is None:
+            rows, ranges = _ranges(part["answers"], len(self.target))
+            follows = _one_each(rows, ranges)
+            if follows:
+                target = self.target[rows]
+                truth = regression.under_attack(target, target, ranges)
+                follows = all(
+                    part["under_attack"][side] == truth[side] for side in ("found", "proven")
+                )
+            good = "The twin's errors under attack add up; its model was not given."
+            return [_check("twin", follows, good, f"Twin: {_do_not_follow(['under_attack'])}")]
+        other = RegressionReplay(
+            {**self.content, **part}, twin, self.X, self.target, self.n_rows, self.rng
+        )
+        checks = [other._fingerprints()]
+        if checks[0]["passed"]:
+            checks += [other._sums(), other._ranges()]
+        return _of_the_twin(checks)
 
     def _fingerprints(self) -> Check:
         outputs = self.outputs
@@ -296,7 +307,7 @@ class RegressionReplay:
 
     def _sums(self) -> Check:
         rows, ranges = self.rows, self.ranges
-        if any(len(getattr(ranges, side)) != len(rows) for side in regression.SIDES):
+        if not _one_each(rows, ranges):
             return _check("sums", False, "", "The answers are not one for each row.")
         said = regression.prediction_of(self.outputs)
         truth = {
@@ -345,6 +356,28 @@ class RegressionReplay:
             f"{len(failed)} of {len(rows)} ranges measured again contradict the report, first row "
             f"{failed[:1].tolist()}.",
         )
+
+
+def _ranges(answers: dict[str, Any], n_rows: int) -> tuple[findings.Rows, SimpleNamespace]:
+    """The measured rows of a report, and what it says of their predictions."""
+    unbounded = {"lower": -np.inf, "upper": np.inf}
+    sides = {
+        side: np.array(
+            [unbounded[side] if one is None else one for one in answers[side]], dtype=float
+        )
+        for side in regression.SIDES
+    }
+    return findings.row_numbers(answers["rows"], n_rows), SimpleNamespace(**sides)
+
+
+def _one_each(rows: findings.Rows, ranges: SimpleNamespace) -> bool:
+    return all(len(getattr(ranges, side)) == len(rows) for side in regression.SIDES)
+
+
+def _of_the_twin(checks: list[Check]) -> list[Check]:
+    return [
+        {**one, "name": f"twin's {one['name']}", "words": f"Twin: {one['words']}"} for one in checks
+    ]
 
 
 def _replayed(

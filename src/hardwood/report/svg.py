@@ -81,8 +81,8 @@ def curve_chart(content: dict[str, Any]) -> str:
             m = twin["distances"]["rows"]
             other = _stairs(twin["curve"], "certified", m, falls_at_once=True)
             parts.append(f'<path class="line twin" d="{frame.path(other)}"/>')
-        parts.append(f'<path class="line found" d="{frame.path(found)}"/>')
         parts.append(f'<path class="line proven" d="{frame.path(proven)}"/>')
+        parts.append(f'<path class="line found" d="{frame.path(found)}"/>')
         return "".join(parts)
 
     at_one = next(point for point in curve if point["multiple"] == 1)
@@ -148,12 +148,10 @@ def error_chart(content: dict[str, Any]) -> str:
     strength, attacked = content["strength"], content["under_attack"]
     if not strength:
         return ""
-    start = (0.0, attacked["clean"])
-    found = [start, *((one["multiple"], one["found"]) for one in strength)]
-    known = [one for one in strength if one["proven"] is not None]
-    proven = [start, *((one["multiple"], one["proven"]) for one in known)]
+    found, proven = _errors(strength, "found"), _errors(strength, "proven")
+    twin = _errors(content["twin"]["strength"], "proven") if "twin" in content else []
     guess = content["error"]["median_absolute"]
-    most = max(guess, *(error for _, error in [*found, *proven]))
+    most = max(guess, *(error for _, error in [*found, *proven, *twin]))
 
     def draw(width: int, height: int) -> str:
         frame = Frame(width, height, strength[-1]["multiple"], _round_up(most))
@@ -164,6 +162,7 @@ def error_chart(content: dict[str, Any]) -> str:
                 f'<line class="guess" x1="{frame.left}" x2="{width - frame.right}" y1="{y:.1f}" '
                 f'y2="{y:.1f}"/>',
                 _threat_line(frame),
+                _dots(frame, twin, "twin") if twin else "",
                 _dots(frame, proven, "proven"),
                 _dots(frame, found, "found"),
             ]
@@ -174,6 +173,11 @@ def error_chart(content: dict[str, Any]) -> str:
         draw,
         f"Mean absolute error against the strength of the adversary. At the threat: {at_most}.",
     )
+
+
+def _errors(strength: Any, side: str) -> list[tuple[float, float]]:
+    """Errors over multiples of the threat, where they are bounded."""
+    return [(one["multiple"], one[side]) for one in strength if one[side] is not None]
 
 
 def _dots(frame: Frame, points: Points, kind: str) -> str:
@@ -203,8 +207,8 @@ def move_chart(content: dict[str, Any]) -> str:
                 _grid(frame, "distance, in units of the prediction", _percents, ticks),
                 f'<path class="below" d="{_area(frame, proven)}"/>',
                 f'<path class="between" d="{frame.path([*found, *reversed(proven)])}Z"/>',
-                f'<path class="line found" d="{frame.path(found)}"/>',
                 f'<path class="line proven" d="{frame.path(proven)}"/>',
+                f'<path class="line found" d="{frame.path(found)}"/>',
             ]
         )
 

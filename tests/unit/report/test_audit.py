@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import hardwood as hw
-from hardwood.report import words
+from hardwood.report import findings, words
 from hardwood.report.audit import seal
 
 THREAT = hw.Threat(eps={"mean radius": 0.5, "mean texture": (0.0, 2.0)})
@@ -211,6 +211,23 @@ def test_three_classes_and_a_twin():
     )
     assert "hardened twin" in report.summary()
     assert "What hardening gives" in report.to_html()
+
+
+def test_the_page_says_whether_a_twin_pays(report):
+    content = copy.deepcopy(report.content)
+    content["twin"] = {name: copy.deepcopy(content[name]) for name in findings.TWIN}
+    assert "This twin does not pay: it is proven right on" in hw.Audit(content).to_html()
+    content["twin"]["certificate"]["certified"] += 1
+    assert "Use the twin where the adversary is real" in hw.Audit(content).to_html()
+
+
+def test_a_tiny_step_is_told_in_the_digits_of_the_threat():
+    X = np.array([[1.02469134], [1.02469134], [0.0], [0.0]])
+    tree = DecisionTreeClassifier().fit(X, [1, 1, 0, 0])  # splits at 0.51234567
+    X[:2] = np.nextafter(np.float32(0.51234567), np.float32(1))
+    report = hw.audit(tree, X, [1, 1, 0, 0], 0.1)
+    assert report.fragile.sentence[0].endswith("→ 0.5123 turns 1 into 0")
+    assert "less than 0.001" in report.to_html()
 
 
 def test_the_counts_of_a_twin_are_derived_again():

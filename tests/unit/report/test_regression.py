@@ -62,10 +62,11 @@ def test_the_findings_are_those_of_enumeration(diabetes, model, report):
 
 def test_curves_keep_to_their_sides_and_grow(report):
     strength = report.content["strength"]
-    assert [one["multiple"] for one in strength] == [0.25, 0.5, 0.75, 1, 1.5, 2, 3]
-    errors = [report.content["under_attack"]["clean"], *(one["found"] for one in strength)]
+    assert [one["multiple"] for one in strength] == [0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3]
+    errors = [one["found"] for one in strength]
     assert errors == sorted(errors)
-    assert strength[3]["found"] == pytest.approx(report.found_error)
+    assert errors[0] == pytest.approx(report.content["under_attack"]["clean"])
+    assert errors[4] == pytest.approx(report.found_error)
     curve = report.content["moves"]["curve"]
     assert all(one["proven"] <= one["found"] for one in curve)
     assert curve[-1]["proven"] == report.content["moves"]["rows"]
@@ -141,6 +142,72 @@ def test_a_report_is_replayed_and_tampering_is_found(diabetes, model, report, tm
     assert failed(lambda c: c["fragile"][0].update(becomes=0.0)) == {"examples"}
     assert failed(lambda c: c["answers"].update(upper=c["answers"]["lower"])) >= {"sums", "ranges"}
     assert failed(lambda c: c["model"].update(sha256="0" * 64)) == {"fingerprints"}
+
+
+@pytest.fixture(scope="module")
+def twin(diabetes, model):
+    return hw.harden(model, *diabetes[:2], THREAT)
+
+
+@pytest.fixture(scope="module")
+def both(diabetes, model, twin):
+    return hw.audit(model, *diabetes[2:], THREAT, twin=twin)
+
+
+def test_a_twin_stands_beside_the_model(diabetes, report, both, twin):
+    alone = hw.audit(twin, *diabetes[2:], THREAT)
+    told = both.content["twin"]
+    for name in ("model", "error", "under_attack", "moves", "strength", "answers"):
+        assert told[name] == alone.content[name], name
+        assert both.content[name] == report.content[name], name
+    schema = json.loads((files("hardwood.report") / "regression.schema.json").read_text())
+    jsonschema.validate(json.loads(both.to_json()), schema)
+    page = both.to_html()
+    assert "What hardening gives" in page
+    assert 'class="line twin"' in page
+    assert f"the hardened twin errs by {hw.model.words.number(alone.error, 4)} without" in (
+        both.summary()
+    )
+
+
+def test_the_page_says_whether_a_twin_pays(both):
+    content = copy.deepcopy(both.content)
+    for proven, said in (
+        (both.found_error - 1, "Use the twin where the adversary is real: under attack it errs by"),
+        (both.found_error, "It is not proven that this twin pays: under attack it errs by"),
+        (None, "It is not proven that this twin pays: under attack it errs by"),
+    ):
+        content["twin"]["under_attack"].update(found=1.0, proven=proven)
+        assert said in hw.RegressionAudit(content).to_html()
+
+
+def test_claims_about_a_twin_are_asked_again(diabetes, model, both, twin):
+    X, y = diabetes[2:]
+
+    def failed(change, twin):
+        content = copy.deepcopy(both.content)
+        change(content["twin"])
+        answers = hw.RegressionAudit(content).check(model, X, y, twin=twin)
+        return {one["name"] for one in answers if not one["passed"]}
+
+    for given in (None, twin):
+        assert failed(lambda _: None, given) == set()
+    lie = {"found": 1.0, "proven": 1.0}
+    assert failed(lambda t: t["under_attack"].update(lie), None) == {"twin"}
+    assert failed(lambda t: t["under_attack"].update(lie), twin) == {"twin's sums"}
+    assert failed(lambda t: t["answers"]["upper"].pop(), None) == {"twin"}
+    narrow = failed(lambda t: t["answers"].update(upper=t["answers"]["lower"]), twin)
+    assert narrow == {"twin's sums", "twin's ranges"}
+    assert failed(lambda _: None, model) == {"twin's fingerprints"}
+
+
+def test_a_twin_of_another_kind_is_refused(diabetes, model):
+    X, y = diabetes[2:]
+    stump = hw.RobustDecisionTreeClassifier(eps=0, max_depth=1).fit(X, y > 100)
+    with pytest.raises(ValueError, match="got a classifier beside a model that predicts numbers"):
+        hw.audit(model, X, y, THREAT, twin=stump)
+    with pytest.raises(ValueError, match="got a model that predicts numbers beside a classifier"):
+        hw.audit(stump, X, y > 100, THREAT, twin=model)
 
 
 def test_a_pipeline_in_its_own_columns():
