@@ -133,6 +133,7 @@ def _catboost(rng: Rng) -> Any:
         thread_count=1,
         verbose=0,
         allow_writing_files=False,
+        **({"loss_function": "MultiClass"} if rng.random() < 0.4 else {}),  # for two classes, too
     )
 
 
@@ -187,8 +188,8 @@ NATIVE = {
 }
 
 
-def native(rng: Rng, make: Callable[[Rng], Any]) -> User:
-    """A model that splits on the categories of a frame itself."""
+def native(rng: Rng, make: Callable[[Rng], Any], steps: bool = False) -> User:
+    """A model that splits on the categories of a frame itself, alone or after steps of others."""
     X = frame_of(rng, "category")
     k = 3 if rng.random() < 0.25 else 2
     y = labels_of(rng, X, k)
@@ -204,8 +205,21 @@ def native(rng: Rng, make: Callable[[Rng], Any]) -> User:
     elif blank:  # scikit-learn wants to have seen a blank
         for f, name in enumerate(X.columns):
             X.loc[len(X) - 1 - f, name] = np.nan
+    if steps:
+        numbers = [name for name in X.columns if name not in WORDS]
+        step = NUMBER_STEPS[str(rng.choice(["standard", "robust", "negative", "rounded"]))]()
+        before = ColumnTransformer(
+            [("numbers", step, numbers)], remainder="passthrough", verbose_feature_names_out=False
+        )
+        model = make_pipeline(before.set_output(transform="pandas"), model)
+        more = {f"{model.steps[-1][0]}__{name}": given for name, given in more.items()}
     model.fit(X, y, **more)
     return _user(model, X, classes, may_be_blank=blank)
+
+
+def passed_through(rng: Rng) -> User:
+    """Categories that reach a model behind steps as they are."""
+    return native(rng, list(NATIVE.values())[rng.integers(len(NATIVE))], steps=True)
 
 
 def dummies(rng: Rng) -> User:
@@ -272,6 +286,7 @@ def pipeline(rng: Rng, wrap: str = "") -> User:
 
 KINDS: dict[str, Callable[[Rng], User]] = {
     **{f"native {name}": partial(native, make=make) for name, make in NATIVE.items()},
+    "native, after steps": passed_through,
     "dummies": dummies,
     "pipeline": pipeline,
     "pipeline, again": pipeline,

@@ -4,17 +4,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
+from lightgbm import LGBMClassifier
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 import hardwood as hw
+
+JOBS = ("clerk", "nurse", "pilot")
 
 
 def people(n=60, seed=0):
     rng = np.random.default_rng(seed)
-    job = rng.choice(["clerk", "nurse", "pilot"], n)
+    job = rng.choice(JOBS, n)
     X = pd.DataFrame({"job": pd.Categorical(job), "age": rng.integers(20, 60, n)})
     return X, np.where((job == "nurse") | (X["age"] > 50), "yes", "no")
 
@@ -104,11 +110,33 @@ def test_the_output_moves_with_one_hot_groups_as_enumerated(norm):
     np.testing.assert_array_equal(model.predict(pushed.X_highest), pushed.highest)
 
 
-def test_a_question_about_outputs_knows_no_class():
+def test_only_some_rows_push_their_outputs():
     X, y = people()
-    model = hw.RobustGradientBoostingClassifier(eps=0, n_estimators=2).fit(X, y)
+    model = hw.RobustGradientBoostingClassifier(eps=0, n_estimators=3).fit(X, y)
+    every = hw.output_range(model, X, hw.Threat({"age": 9, "job": hw.ANY}))
+    threat = hw.Threat({"age": 9, "job": hw.ANY}, only="yes")
+    label = np.random.default_rng(1).permutation(y)
+    for given, attacks in ((None, model.predict(X) == "yes"), (label, label == "yes")):
+        some = hw.output_range(model, X, threat, y=given)
+        own = model.decision_function(X)
+        assert (every.highest > own)[attacks].any()
+        for name in ("lower", "lowest", "highest", "upper"):
+            truth = np.where(attacks, getattr(every, name), own)
+            np.testing.assert_array_equal(getattr(some, name), truth)
+        pd.testing.assert_frame_equal(some.X_highest[~attacks], X[~attacks])
+        assert (some.status == "exact").all()
+    with pytest.raises(ValueError, match="only='perhaps' is no label of this model; its labels"):
+        hw.output_range(model, X, hw.Threat({"age": 1}, only="perhaps"))
+
+
+def test_questions_about_numbers_know_no_class():
+    X, y = people()
+    model = hw.RobustGradientBoostingRegressor(eps=0, n_estimators=2).fit(X, y == "yes")
+    threat = hw.Threat({"age": 1}, only="yes")
+    with pytest.raises(ValueError, match="only='yes', a class, but this model has none"):
+        hw.output_range(model, X, threat)
     with pytest.raises(ValueError, match="only='yes', a class, but a question about the output"):
-        hw.output_range(model, X, hw.Threat({"age": 1}, only="yes"))
+        hw.minimal_distance(model, X, change=0.1, threat=threat)
 
 
 def catboost_model(X, y, **settings):
@@ -163,3 +191,69 @@ def test_wrong_rows_that_do_not_attack_keep_their_dummies():
     certificate = hw.certify(model, X, y, threat)
     assert (certificate.reason[[0, 3]] == "misclassified").all()
     np.testing.assert_array_equal(certificate.X_adv.iloc[[0, 3]], X.iloc[[0, 3]])
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.4, 0.6, 0.8])
+def test_a_threshold_between_two_sums_is_decided_on_ties_too(threshold):
+    """Leaves of one class: votes of five trees, so that probabilities lie on the threshold."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 5, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    X, first = np.unique(X, axis=0, return_index=True)
+    y = y[first]
+    model = hw.RobustRandomForestClassifier(n_estimators=5, eps=0, random_state=0).fit(X, y)
+    proba = model.predict_proba(X)[:, 1]
+    assert (proba == threshold).any()
+    label = (proba >= threshold).astype(int)
+    grid = np.stack(np.meshgrid(np.arange(-1, 7), np.arange(-1, 7)), -1).reshape(-1, 2) * 1.0
+    said = (model.predict_proba(grid)[:, 1] >= threshold).astype(int)
+    threat = hw.Threat(1, integer=[0, 1], low=-1, high=6)
+    certificate = hw.certify(model, X, label, threat, threshold=threshold)
+    for x, one, status in zip(X, label, certificate.status, strict=True):
+        near = np.abs(grid - x).max(axis=1) <= 1
+        assert status == ("certified" if (said[near] == one).all() else "broken")
+
+
+def through(model):
+    """A pipeline that scales ages, and hands jobs over as they are."""
+    before = ColumnTransformer(
+        [("numbers", StandardScaler(), ["age"])],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    return make_pipeline(before, model)
+
+
+NATIVE = {
+    "XGBoost": lambda: XGBClassifier(n_estimators=4, enable_categorical=True, n_jobs=1),
+    "LightGBM": lambda: LGBMClassifier(n_estimators=4, min_data_per_group=1, verbose=-1, n_jobs=1),
+    "HistGradientBoosting": lambda: HistGradientBoostingClassifier(
+        max_iter=4, categorical_features="from_dtype"
+    ),
+    "CatBoost": lambda: CatBoostClassifier(
+        iterations=4, cat_features=["job"], max_ctr_complexity=1, verbose=0, thread_count=1
+    ),
+    "hardwood": lambda: hw.RobustGradientBoostingClassifier(eps=0, n_estimators=4),
+}
+
+
+@pytest.mark.parametrize("kind", NATIVE)
+def test_categories_that_pass_through_a_pipeline_are_the_models_own(kind):
+    X, y = people(300)
+    y = (y == "yes").astype(int)
+    model = through(NATIVE[kind]()).fit(X, y)
+    trees = hw.load_model(model, X=X)
+    assert trees.category_names[0] == ["clerk", "nurse", "pilot"]
+    assert trees.categorical.any()
+    np.testing.assert_array_equal(trees.predict(X), model.predict(X))
+    jobs = [X.assign(job=pd.Categorical([job] * len(X), X["job"].cat.categories)) for job in JOBS]
+    said = np.array([model.predict(moved) for moved in jobs])
+    certificate = hw.certify(model, X, y, hw.Threat({"job": hw.ANY}))
+    certified = (said == y).all(axis=0)
+    assert 0 < certified.sum() < len(X)
+    np.testing.assert_array_equal(certificate.status == "certified", certified)
+    broken = certificate.status == "broken"
+    assert certificate.X_adv["job"].dtype == X["job"].dtype
+    assert (model.predict(certificate.X_adv[broken]) != y[broken]).all()
+    if kind not in ("CatBoost", "hardwood"):  # these take any name
+        with pytest.raises(ValueError, match="Column 'job' holds the category 'king', which the"):
+            hw.certify(model, X.assign(job="king"), y, 0.1)

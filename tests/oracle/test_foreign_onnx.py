@@ -94,7 +94,9 @@ def test_regressors_of_skl2onnx(model):
     np.testing.assert_allclose(trees.margin(rows), theirs, rtol=1e-5, atol=1e-4)
 
 
-def model_of(change=None, modes=("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE"), kind=1):
+def model_of(
+    change=None, modes=("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE"), kind=1, values=None
+):
     """A chain of splits, one a mode, whose leaves are listed before most of them."""
     n = len(modes)
     ids = [*range(2 * n + 1)]
@@ -106,7 +108,7 @@ def model_of(change=None, modes=("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH
         "nodes_nodeids": ids,
         "nodes_featureids": [i % 2 if i < n else 0 for i in range(2 * n + 1)],
         "nodes_modes": [*modes, *["LEAF"] * (n + 1)],
-        "nodes_values": [0.1 * (i + 1) if i < n else 0.0 for i in range(2 * n + 1)],
+        "nodes_values": [*(values or [0.1 * (i + 1) for i in range(n)]), *[0.0] * (n + 1)],
         "nodes_truenodeids": [n + i if i < n else 0 for i in range(2 * n + 1)],
         "nodes_falsenodeids": [
             (1 + i if i < n - 1 else 2 * n) if i < n else 0 for i in range(2 * n + 1)
@@ -146,6 +148,23 @@ def test_every_comparison(mode):
     assert len(np.unique(theirs)) >= 4  # some splits contradict each other
 
 
+def test_columns_asked_for_equality_hold_categories():
+    modes = ["BRANCH_LT", "BRANCH_EQ", "BRANCH_GTE", "BRANCH_EQ", "BRANCH_GT", "BRANCH_EQ"]
+    proto = model_of(modes=modes, values=[-2.0, 3.0, 2.0, 0.0, 1.0, 5.0])
+    trees = hw.load_model(proto)
+    assert trees.categorical_features.tolist() == [1]
+    numbers = np.array([-3.0, -2, -1, 1, 1.5, 2, np.nan])
+    rows = np.array([(x, c) for x in numbers for c in (-1.0, 0, 1, 3, 4, 5, 6, np.nan)])
+    theirs = scores_of(proto.SerializeToString(), rows.astype(np.float32))
+    np.testing.assert_array_equal(trees.margin(rows), theirs)
+    pushed = hw.output_range(proto, rows[:8], hw.Threat({1: {3: [4, 5]}}))
+    changed = [rows[3], [-3.0, 4.0], [-3.0, 5.0]]
+    assert (
+        pushed.highest[3]
+        == scores_of(proto.SerializeToString(), np.array(changed, dtype=np.float32)).max()
+    )
+
+
 def test_the_reference_vouches_where_there_is_no_runtime(monkeypatch):
     importing = builtins.__import__
 
@@ -173,7 +192,15 @@ def test_the_reference_vouches_where_there_is_no_runtime(monkeypatch):
         ({"input": "scaled"}, "does not read the model's own input but 'scaled'"),
         ({"post_transform": "PROBIT"}, 'post_transform="PROBIT"; load_model knows NONE'),
         ({"aggregate_function": "MAX"}, 'aggregate_function="MAX"; load_model knows SUM'),
-        ({"nodes_modes": ["BRANCH_EQ"] * 9}, "Tree 3, node 0 of this .* mode 'BRANCH_EQ'; load_"),
+        ({"nodes_modes": ["BRANCH_NEQ"] * 9}, "Tree 3, node 0 of this .* mode 'BRANCH_NEQ'; load"),
+        (
+            {"nodes_modes": ["BRANCH_EQ", *["LEAF"] * 5, *["BRANCH_LT"] * 3]},
+            r"by BRANCH_EQ whether column 0 is 0\.1, but compares it as a number, too; load_model",
+        ),
+        (
+            {"nodes_modes": ["BRANCH_LT", *["LEAF"] * 5, "BRANCH_EQ", "BRANCH_LT", "BRANCH_EQ"]},
+            r"by BRANCH_EQ whether column 1 is 0\.2, but that is no category; load_model takes",
+        ),
         ({"base_values": [1.0, 2.0]}, "has 2 base values for 1 scores"),
     ],
 )

@@ -8,13 +8,20 @@ import polars
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import hardwood as hw
-from pipelines import around, credit, kinds, pipeline
+from pipelines import CATEGORY_STEPS, MODELS, NUMBER_STEPS, around, credit, kinds, pipeline
+
+
+def test_there_are_sixty_kinds_of_pipelines_and_every_step_is_in_one():
+    steps, encoders, models = map(set, zip(*kinds(), strict=True))
+    assert len(set(kinds())) >= 60
+    assert (steps, encoders, models) == (set(NUMBER_STEPS), set(CATEGORY_STEPS), set(MODELS))
 
 
 @pytest.mark.parametrize(("steps", "encoder", "model"), kinds())
@@ -120,3 +127,15 @@ def test_polars_frames_are_taken_in_any_order_of_columns():
     )
     nullable = frame.assign(age=frame["age"].astype("Int64"), job=frame["job"].astype("category"))
     np.testing.assert_array_equal(trees.predict(nullable), source.predict(frame))
+
+
+def test_an_imputer_of_pandas_own_blanks_is_looked_through():
+    frame, y = credit()
+    frame = frame[["income", "grade"]].astype({"grade": "string"})
+    words = make_pipeline(
+        SimpleImputer(strategy="most_frequent", missing_values=pd.NA), OrdinalEncoder()
+    )
+    before = ColumnTransformer([("words", words, ["grade"])], remainder="passthrough")
+    source = make_pipeline(before, DecisionTreeClassifier(max_depth=4)).fit(frame, y)
+    trees = hw.load_model(source, X=frame)
+    np.testing.assert_array_equal(trees.predict(frame), source.predict(frame))

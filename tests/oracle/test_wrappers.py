@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -41,6 +42,16 @@ MODELS = {
     "pipeline": lambda: make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=9)),
 }
 
+# A threshold finds its way between two sums, a calibration does not.
+OF_TWO_SUMS = {
+    "our forest": lambda: hw.RobustRandomForestClassifier(
+        n_estimators=7, eps=0, max_depth=4, random_state=0
+    ),
+    "CatBoost": lambda: CatBoostClassifier(
+        iterations=8, depth=3, loss_function="MultiClass", verbose=0, allow_writing_files=False
+    ),
+}
+
 WRAPPERS = {
     "threshold": lambda m: FixedThresholdClassifier(m, threshold=0.3),
     "threshold of the first class": lambda m: FixedThresholdClassifier(
@@ -73,6 +84,30 @@ def test_labels_are_those_of_the_wrapper(wrapper):
         rows = np.nan_to_num(rows_around(trees, 1000, np.random.default_rng(0)), nan=1.0)
         for some in (X, np.clip(rows, -1e20, 1e20)):
             np.testing.assert_array_equal(trees.predict(some), source.predict(some), err_msg=name)
+
+
+@pytest.mark.parametrize("name", OF_TWO_SUMS)
+def test_a_threshold_around_two_sums(name):
+    X, y = table("imbalanced")
+    for wrapper in ("threshold", "threshold of the first class", "tuned threshold"):
+        source = WRAPPERS[wrapper](OF_TWO_SUMS[name]()).fit(X, y)
+        trees = hw.load_model(source, X=X)
+        assert trees.n_outputs == 2
+        rows = np.clip(rows_around(trees, 1000, np.random.default_rng(0)), -1e20, 1e20)
+        np.testing.assert_array_equal(
+            trees.predict(np.nan_to_num(rows)), source.predict(np.nan_to_num(rows))
+        )
+    with pytest.raises(hw.UnsupportedModelError, match=r"each of two classes .* are calibrated"):
+        hw.load_model(WRAPPERS["sigmoid"](OF_TWO_SUMS[name]()).fit(X, y))
+
+
+def test_a_threshold_on_a_difference_of_two_sums_is_refused():
+    X, y = table("imbalanced")
+    source = FixedThresholdClassifier(
+        OF_TWO_SUMS["our forest"](), threshold=0.1, response_method="decision_function"
+    ).fit(X, y)
+    with pytest.raises(hw.UnsupportedModelError, match='set response_method="predict_proba"'):
+        hw.load_model(source)
 
 
 def test_a_calibration_that_turns_a_model_around_is_followed():

@@ -76,6 +76,10 @@ class Trees:
         Many outputs: whether the label is the largest margin or the largest mean, which rounding
         can make equal where margins are not; of equals the first one wins. For "share", a mean is
         the margin divided by `divisor`. None: the means for "softmax" and "one_vs_rest".
+    tie : float or None, default=None
+        Many outputs: margins that are no further apart may be decided either way, for instance by
+        a source that rounds otherwise; no proof counts on them. None: as far as rounded means can
+        be equal.
     category_names : mapping or None, default=None
         For features whose categories were not numbers at their source: the names of the categories
         0, 1, ... by feature. A data frame may hold these instead. An empty list: data frames call
@@ -124,6 +128,7 @@ class Trees:
         slope: float = 1.0,
         cut: float | None = None,
         compare: Literal["margin", "mean"] | None = None,
+        tie: float | None = None,
         n_features: int | None = None,
         classes: npt.ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
@@ -162,6 +167,7 @@ class Trees:
         self.compare = compare or ("mean" if link in ("softmax", "one_vs_rest") else "margin")
         if self.compare not in ("margin", "mean"):
             raise ModelFileError(f'compare must be "margin" or "mean", got compare={compare!r}.')
+        self.tie = tie
         self.cut = self._checked_cut(cut)
         self.gain = None if gain is None else _frozen("gain", gain, np.float64, 1)
         self.cover = None if cover is None else _frozen("cover", cover, np.float64, 1)
@@ -180,7 +186,7 @@ class Trees:
         if abs(self.n_features) > np.iinfo(np.int32).max:
             raise ModelFileError(f"n_features must fit int32, got n_features={self.n_features}.")
         self.classes = None if classes is None else _read_only(np.asarray(classes))
-        self._tie_of_means = self._find_tie()
+        self._tie = self._find_tie()
         self._check_what_the_core_does_not_see()
         try:
             self._core = _core.Trees(
@@ -203,7 +209,7 @@ class Trees:
                 slope=self.slope,
                 cut=self.cut,
                 of_means=self.compare == "mean",
-                tie=self._tie_of_means,
+                tie=self._tie,
             )
         except ValueError as error:
             raise ModelFileError(str(error)) from None
@@ -219,14 +225,16 @@ class Trees:
             )
         return float(cut)
 
-    def tie(self, plus: int, minus: int) -> float:
+    def tie_between(self, plus: int, minus: int) -> float:
         """How far one output may lie below another and yet be its equal when a label is decided.
 
         A negative output is the constant ``cut``, which ties with nothing but itself.
         """
-        return self._tie_of_means if min(plus, minus) >= 0 else 0.0
+        return self._tie if min(plus, minus) >= 0 else 0.0
 
     def _find_tie(self) -> float:
+        if self.tie is not None:
+            return self.tie
         if self.n_outputs == 1 or self.compare == "margin" or not self.tells_labels:
             return 0.0
         lowest, highest = self._margin_range()

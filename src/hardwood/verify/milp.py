@@ -284,7 +284,7 @@ class _Program:
         """
         margins = [self._lead(plus, minus) for plus, minus in leads]
         tied = [
-            (margin, -self.row.trees.tie(*lead) - base)
+            (margin, -self.row.trees.tie_between(*lead) - base)
             for lead, (margin, base) in zip(leads, margins, strict=True)
         ]
         left_out: list[Row] = []

@@ -1,14 +1,15 @@
 """How far the output of a model can be pushed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.model.answers import Answers, frame_of
 from hardwood.model.given import Changes, Given
-from hardwood.threat import Threat
+from hardwood.threat import Norm, Reach, Threat
 from hardwood.verify import ensemble
 from hardwood.verify.asked import fold_outputs, unfold
 from hardwood.verify.effort import Effort, Progress, warn_undecided
@@ -91,6 +92,7 @@ def output_range(
     X: Any,
     threat: Threat | float,
     *,
+    y: Any = None,
     time_limit: float | None = None,
     total_time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -107,6 +109,9 @@ def output_range(
         Rows. A missing value (NaN) is not moved.
     threat : Threat or number
         What the adversary may do; a number is ``Threat(eps=number)``.
+    y : array-like of shape (n_samples,) or None, default=None
+        Labels, which say who attacks where the threat has ``only``; None means those that the model
+        itself gives. The output of a row that does not attack stays as it is.
     time_limit : float or None, default=None
         Seconds for each of the two sides of a row; what is proven and found by then is returned.
     total_time_limit : float or None, default=None
@@ -146,13 +151,11 @@ def output_range(
     effort = Effort(time_limit, total_time_limit, progress)
     outputs = Outputs.of(model, X, n_jobs)
     given = Given(X, outputs.X, outputs.trees)
-    reach = outputs.reach(threat)
+    some = np.flatnonzero(outputs.attackers(threat.only, y))
+    reach = outputs.reach(replace(threat, only=None))
     half = effort.left() / 2
-    folded, ball = fold_outputs(outputs, reach)
-    least = ensemble.farthest(folded, False, threat.norm, ball, effort, half)
-    most = ensemble.farthest(folded, True, threat.norm, ball, effort)
-    for side in (least, most):
-        unfold(side.X_adv, reach.groups)
+    least = _pushed(outputs, some, False, threat.norm, reach, effort, half)
+    most = _pushed(outputs, some, True, threat.norm, reach, effort)
     exact = (least.proven == least.found) & (most.proven == most.found)
     status = np.where(exact, "exact", "unknown")
     warn_undecided(status, effort)
@@ -168,3 +171,25 @@ def output_range(
         threat=threat,
         given=given,
     )
+
+
+def _pushed(
+    outputs: Outputs,
+    some: npt.NDArray[np.intp],
+    up: bool,
+    norm: Norm,
+    reach: Reach,
+    effort: Effort,
+    seconds: float = np.inf,
+) -> ensemble.Extreme:
+    """How far the outputs of some rows can be pushed to one side; those of others stay."""
+    own = outputs.output(outputs.X)
+    reason = np.full(len(own), "", dtype="<U50")
+    pushed = ensemble.Extreme(own.copy(), own, reason, outputs.X.copy())
+    if len(some):
+        folded, ball = fold_outputs(outputs.some(some), reach)
+        part = ensemble.farthest(folded, up, norm, ball, effort, seconds)
+        unfold(part.X_adv, reach.groups)
+        for name, whole in vars(pushed).items():
+            whole[some] = getattr(part, name)
+    return pushed

@@ -52,6 +52,30 @@ class Outputs:
             )
         return _reach(self, threat)
 
+    def attackers(self, only: Any, y: Any) -> npt.NDArray[np.bool_]:
+        """Which rows attack: those with the label that the threat names, or all.
+
+        Without y, labels are the model's own.
+        """
+        if only is None:
+            return np.ones(len(self.X), dtype=bool)
+        if not self.trees.tells_labels:
+            raise ValueError(
+                f"The threat has only={only!r}, a class, but this model has none "
+                f"(task={self.trees.task!r}); leave it out of the threat, and ask about rows of "
+                f"your choice."
+            )
+        position = label_position(self.trees, only, "only")
+        if y is None:
+            label = self.trees.predict_class(self.X, n_jobs=self.n_threads)
+            return np.asarray(label == position, dtype=bool)
+        labels = _check.labels(y, self.trees.classes, self.trees.n_classes, len(self.X))
+        return np.asarray(labels == position, dtype=bool)
+
+    def some(self, rows: npt.NDArray[np.intp]) -> "Outputs":
+        """The same model and some of the rows."""
+        return replace(self, X=self.X[rows])
+
     def output(self, X: FloatArray) -> FloatArray:
         """The margin of every row, in the model's own precision."""
         return self.trees.margin(X, n_jobs=self.n_threads)[:, 0]

@@ -1,9 +1,14 @@
 """Results that people can use: frames, words, classes, thresholds, progress."""
 
 import logging
+from functools import partial
+from types import SimpleNamespace
 
+import lightgbm
 import numpy as np
 import pytest
+import xgboost
+from catboost import CatBoostClassifier
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier
@@ -108,7 +113,38 @@ MODELS = {
     "forest": lambda: RandomForestClassifier(5, max_depth=3, random_state=0),
     "tree": lambda: DecisionTreeClassifier(max_depth=3),
     "hardwood": lambda: hw.RobustGradientBoostingClassifier(n_estimators=20, eps=0.01),
+    "hardwood's forest": lambda: hw.RobustRandomForestClassifier(
+        n_estimators=7, max_depth=4, random_state=0
+    ),
+    "hardwood's tree": lambda: hw.RobustDecisionTreeClassifier(max_depth=4),
+    "CatBoost, an output a class": lambda: catboost("MultiClass"),
+    "CatBoost, each class alone": lambda: catboost("MultiClassOneVsAll"),
+    "XGBoost, an output a class": lambda: SimpleNamespace(fit=fit_xgboost),
+    "LightGBM, an output a class": lambda: SimpleNamespace(fit=fit_lightgbm),
+    "LightGBM, each class alone": lambda: SimpleNamespace(
+        fit=partial(fit_lightgbm, objective="multiclassova")
+    ),
 }
+
+
+def catboost(loss):
+    return CatBoostClassifier(
+        iterations=8, depth=3, loss_function=loss, verbose=0, allow_writing_files=False
+    )
+
+
+def fit_xgboost(X, y):
+    settings = {"objective": "multi:softprob", "num_class": 2, "max_depth": 3, "nthread": 1}
+    booster = xgboost.train(settings, xgboost.DMatrix(X, y), 6)
+    booster.predict_proba = lambda Z: booster.predict(xgboost.DMatrix(Z)).reshape(-1, 2)
+    return booster
+
+
+def fit_lightgbm(X, y, objective="multiclass"):
+    settings = {"objective": objective, "num_class": 2, "verbose": -1, "num_threads": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(X, y), 6)
+    booster.predict_proba = lambda Z: booster.predict(Z) if len(Z) else np.empty((0, 2))
+    return booster
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -152,12 +152,14 @@ def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Witness]:
     if isinstance(source, bytes):
         return onnx.load(source)
     if pipeline.speaks(source):
-        return pipeline.load(source, _load)
+        if catboost.speaks(source.steps[-1][1]):
+            like = pipeline.after_steps(source, like)
+        return pipeline.load(source, partial(_load, like=like))
     if wrappers.speaks(source):
         return wrappers.load(source, partial(_load, like=like))
     own = _own(source)
     if own is not None:
-        return own, gate.Witness(type(source).__name__, own.margin)
+        return own, gate.own_witness(own, type(source).__name__)
     if catboost.speaks(source):  # keeps no names of its categories
         return catboost.load(source, like)
     for speaks, load in _LOADERS:

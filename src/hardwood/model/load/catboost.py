@@ -89,6 +89,10 @@ def load(source: Any, like: Any = None) -> tuple[Trees, Witness]:
         given = given.astype(np.float64).reshape(len(X), -1)
         return given[:, 1:] if trees.link == "logistic" else given
 
+    def accepts(X: FloatArray) -> npt.NDArray[np.bool_]:
+        words = [] if categories is None else sorted(categories.names)
+        return np.asarray(~np.isnan(X[:, words]).any(axis=1), dtype=bool)
+
     missing = all(f.get("has_nans") for f in _columns(document)) or categories is not None
     # CatBoost adds the leaves of several trees at once, in an order of its own.
     return trees, Witness(
@@ -96,6 +100,7 @@ def load(source: Any, like: Any = None) -> tuple[Trees, Witness]:
         margin,
         exact=False,
         missing=missing,
+        accepts=accepts,
         label=label if trees.tells_labels else None,
         predict=predict,
         decode=decode,

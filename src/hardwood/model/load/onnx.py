@@ -18,7 +18,8 @@ _MAX_VALUES = 2**19  # a leaf may hold so many in all, beside those that the fil
 
 _KINDS = ("TreeEnsembleRegressor", "TreeEnsembleClassifier")
 _LINKS: dict[str, Link] = {"NONE": "identity", "LOGISTIC": "logistic", "SOFTMAX": "softmax"}
-_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE")
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE", "BRANCH_EQ")
+_MAX_CATEGORIES = 2**24  # so many whole numbers float32 tells apart
 _FLOAT, _DOUBLE = 1, 11  # TensorProto's numbers
 
 
@@ -247,8 +248,9 @@ class _Nodes:
             np.where(leaf, LEAF, self._moved[child[side][order]] - start) if n else order
             for side in ("true", "false")
         )
-        # x > t is not x <= t, and x <= t is x < the float after t.
-        swap = np.isin(mode, ("BRANCH_GT", "BRANCH_GTE"))
+        # x > t is not x <= t, and x <= t is x < the float after t; a listed category goes right.
+        equal = mode == "BRANCH_EQ"
+        swap = equal | np.isin(mode, ("BRANCH_GT", "BRANCH_GTE"))
         threshold = given.floats("nodes_values", n)[order].astype(dtype)
         beyond = np.nextafter(threshold, dtype(np.inf))
         threshold = np.where(np.isin(mode, ("BRANCH_LEQ", "BRANCH_GT")), beyond, threshold)
@@ -257,9 +259,12 @@ class _Nodes:
         missing_true = missing_true[order] if len(missing_true) else np.zeros(n, dtype=bool)
         if np.any(feature[order][~leaf] < 0):
             raise ModelFileError("nodes_featureids in the ONNX file must not be negative.")
+        self._refuse_numbers(feature[order], threshold, equal, leaf)
         self.arrays = {
             "feature": np.where(leaf, LEAF, feature[order]),
-            "threshold": np.where(leaf, dtype(0), threshold),
+            "threshold": np.where(leaf | equal, dtype(0), threshold),
+            "category_start": np.concatenate([[0], np.cumsum(equal)]),
+            "category": threshold[equal].astype(np.int32),
             "left": np.where(swap, false, true),
             "right": np.where(swap, true, false),
             "missing_left": (missing_true != swap) & ~leaf,
@@ -289,6 +294,26 @@ class _Nodes:
             raise UnsupportedModelError(
                 f"Tree {names[at]}, node {ids[at]} of this ONNX model is of mode "
                 f"{str(mode[at])[:40]!r}; load_model knows {', '.join(_MODES)}."
+            )
+
+    @staticmethod
+    def _refuse_numbers(
+        feature: npt.NDArray[np.int64],
+        value: npt.NDArray[Any],
+        equal: npt.NDArray[np.bool_],
+        leaf: npt.NDArray[np.bool_],
+    ) -> None:
+        """Only categories are asked for equality: whole numbers that no split puts in order."""
+        whole = (value == np.trunc(value)) & (value >= 0) & (value < _MAX_CATEGORIES)
+        ordered = np.isin(feature, feature[~equal & ~leaf])
+        odd = equal & (~whole | ordered)
+        if odd.any():
+            at = int(np.argmax(odd))
+            why = "compares it as a number, too" if ordered[at] else "that is no category"
+            raise UnsupportedModelError(
+                f"This ONNX model asks by BRANCH_EQ whether column {feature[at]} is {value[at]:g}, "
+                f"but {why}; load_model takes the columns of BRANCH_EQ for categories, which are "
+                f"whole numbers from 0 on."
             )
 
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.decision import cut_of
-from hardwood.model.load.gate import Witness, positions
-from hardwood.model.trees import Trees
+from hardwood.model.decision import SOFTMAX_TIE, cut_of
+from hardwood.model.load.gate import Witness, largest_sum, own_witness, positions, sum_error
+from hardwood.model.trees import LEAF, Trees, take_nodes
 
 Loaded = tuple[Trees, Witness]
 
@@ -77,12 +77,7 @@ def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[
             f"threshold={threshold} needs a probability, and this model has none "
             f"(task={trees.task!r}, link={trees.link!r}). Leave it out."
         )
-    if trees.n_outputs == 2 and trees.n_trees > 1 and witness is None:
-        raise UnsupportedModelError(
-            f"threshold={threshold} on a forest of hardwood's: its probabilities are shares of two "
-            f"sums, which no one margin decides exactly. Use boosting, or a single tree."
-        )
-    asked = witness or Witness("model", trees.margin)
+    asked = witness or own_witness(trees, "model")
     # As numpy compares a source's probabilities with a number: in their precision.
     threshold = float(np.dtype(asked.dtype).type(threshold))
 
@@ -90,6 +85,9 @@ def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[
         decided: npt.NDArray[np.int64] = (_second(asked, X) >= threshold).astype(np.int64)
         return decided
 
+    if _has_two_sums(trees):
+        changed, after = _between_two_sums(trees, asked, threshold)
+        return changed, replace(after, label=label if asked.predict is not None else None)
     one, its, probability = _one_output(trees, asked, 1)
     changed, after = _with_cut(one, its, lambda m: probability(m) < threshold)
     after = replace(after, label=None if witness is None or witness.predict is None else label)
@@ -118,6 +116,8 @@ def _thresholded(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
     inner = getattr(source, "estimator_", source.estimator)
     trees, witness = load_inner(inner)
     last = int(_positive(source) != source.classes_[0])
+    if _has_two_sums(trees):
+        return _thresholded_sums(source, inner, trees, witness)
     one, its, probability = _one_output(trees, witness, last)
 
     def is_first(margin: FloatArray) -> Any:
@@ -186,6 +186,12 @@ def _one_output(
             f"A threshold or a calibration of a model with {trees.n_classes} classes "
             f"(task={trees.task!r}) cannot be looked through; two classes can."
         )
+    if trees.n_outputs == 2 and trees.link == "one_vs_rest":
+        trees, witness = _alone(trees, witness, last)
+        return trees, witness, lambda margin: trees.means(margin[:, None])[:, 0]
+    if trees.n_outputs == 2 and trees.n_trees == 1 and not _adds_shares(trees):
+        trees, witness = _told_by_leaves(trees, witness, last)
+        return trees, witness, lambda margin: margin
     if trees.n_outputs == 1:
         told = witness.probability
 
@@ -194,10 +200,10 @@ def _one_output(
             return p if last == 1 else 1 - p
 
         return trees, witness, probability
-    if trees.link != "share":
+    if not _adds_shares(trees):
         raise UnsupportedModelError(
             f"This model has an output for each of two classes (link={trees.link!r}), whose "
-            f"rounded difference decides; train it with one output for a threshold."
+            f"rounded probabilities are calibrated; train it with one output."
         )
     # Shares are added up class by class and divided by the number of trees.
     one = trees.replace(
@@ -208,12 +214,139 @@ def _one_output(
         cut=None,
         compare=None,
     )
-    asked = replace(
+    return one, _of_one(witness, last), lambda margin: margin / trees.divisor
+
+
+def _of_one(witness: Witness, last: int) -> Witness:
+    """What a source says of one of two outputs."""
+    return replace(
         witness,
         margin=lambda X: witness.margin(X)[:, last : last + 1],
         predict=None if witness.predict is None else lambda X: _both(witness, X, last),
     )
-    return one, asked, lambda margin: margin / trees.divisor
+
+
+def _adds_shares(trees: Trees) -> bool:
+    """Whether probabilities are sums of shares, divided by the number of trees, in double."""
+    leaf = trees.feature == LEAF
+    return (
+        trees.link == "share"
+        and trees.value.dtype == np.float64
+        and trees.divisor == trees.n_trees
+        and np.allclose(trees.value[leaf].sum(axis=1), 1)
+    )
+
+
+def _has_two_sums(trees: Trees) -> bool:
+    """Whether the probability of one of two classes follows from two sums, and from no one."""
+    alone = trees.n_trees == 1 or trees.link == "one_vs_rest" or _adds_shares(trees)
+    return trees.n_outputs == 2 and not alone
+
+
+def _alone(trees: Trees, witness: Witness, last: int) -> Loaded:
+    """One of two outputs whose probabilities do not know each other."""
+    if trees.value.shape[1] == 2:
+        kept = {"value": trees.value[:, last : last + 1]}
+    else:
+        mine, size = trees.tree_output == last, np.diff(trees.tree_start)
+        kept = take_nodes(trees, np.flatnonzero(np.repeat(mine, size)))
+        kept["tree_start"] = np.concatenate([[0], np.cumsum(size[mine])])
+    one = trees.replace(
+        **kept,
+        tree_output=None,
+        base=trees.base[last : last + 1],
+        link="logistic",
+        cut=None,
+        compare=None,
+    )
+    return one, replace(_of_one(witness, last), leaf=None)
+
+
+def _told_by_leaves(trees: Trees, witness: Witness, last: int) -> Loaded:
+    """A single tree whose leaves hold the probability of a class itself."""
+    leaf = (trees.feature == LEAF)[:, None]
+    told = trees.means(np.where(leaf, trees.base + trees.value, 1.0))[:, last : last + 1]
+    one = trees.replace(
+        value=np.where(leaf, told, 0.0),
+        tree_output=None,
+        base=0.0,
+        link="identity",
+        cut=None,
+        compare=None,
+    )
+
+    def margin(X: FloatArray) -> FloatArray:
+        return trees.means(witness.margin(X))[:, last : last + 1]
+
+    return one, replace(_of_one(witness, last), margin=margin)
+
+
+def _between_two_sums(trees: Trees, witness: Witness, threshold: float) -> Loaded:
+    """The model that says the second class where its probability reaches a threshold.
+
+    A probability p of two sums a and b reaches it where b reaches ``a * threshold / (1 -
+    threshold)``, or, after a softmax, ``a + log(threshold / (1 - threshold))``: again the larger of
+    two sums decides. What the source may round otherwise is a tie, of which the source is asked.
+    """
+    odds = np.log(threshold) - np.log1p(-threshold)
+    weight, shift = np.array([threshold, 1 - threshold]), np.zeros(2)
+    rounding = 0.0 if _adds_exactly(trees) else sum_error(trees)
+    if trees.link == "softmax":
+        scale = trees.divisor / trees.slope
+        weight, shift = np.ones(2), np.array([odds * scale, 0.0])
+        # How far a margin moves while the probability moves by its rounding.
+        close = SOFTMAX_TIE[trees.value.dtype.name] / (threshold * (1 - threshold))
+        rounding += float(close * scale)
+    tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.tree_start))
+    output = trees.tree_output[tree][:, None] + np.arange(trees.value.shape[1])
+    two = trees.replace(
+        value=trees.value.astype(np.float64) * weight[output],
+        base=trees.base * weight + shift,
+        link="identity",
+        divisor=1.0,
+        slope=1.0,
+        compare="margin",
+    )
+    # Where both are equal before rounding, the second class is said; our own rounding is less.
+    equal = 4 * sum_error(two)
+    two = two.replace(base=two.base - [equal, 0], tie=equal / 2 + rounding)
+
+    def margin(X: FloatArray) -> FloatArray:
+        weighted: FloatArray = witness.margin(X) * weight + shift - [equal, 0]
+        return weighted
+
+    return two, replace(witness, margin=margin, leaf=None, predict=None, exact=False)
+
+
+def _adds_exactly(trees: Trees) -> bool:
+    """Whether no sum of leaves is ever rounded, as those of leaves of one class."""
+    scale = np.exp2(np.ceil(np.log2(max(largest_sum(trees), 1e-300))))
+    leaf = trees.value[trees.feature == LEAF].astype(np.float64)
+    steps = np.append(leaf, trees.base) / (scale * np.finfo(trees.value.dtype).epsneg)
+    return bool(np.all(steps == np.trunc(steps)))
+
+
+def _thresholded_sums(source: Any, inner: Any, trees: Trees, witness: Witness) -> Loaded:
+    """A threshold around a model of two sums, found by bisection over the probabilities."""
+    if source.response_method == "decision_function":
+        raise UnsupportedModelError(
+            f"This {type(source).__name__} compares decision_function of a model with an output "
+            f'for each of two classes; set response_method="predict_proba".'
+        )
+
+    def is_first(p: FloatArray) -> Any:
+        probe = copy.copy(source)
+        probe.estimator_ = _given(inner, witness, None, p, 1)
+        return probe.predict(np.zeros((len(p), 1))) == source.classes_[0]
+
+    before = cut_of(is_first, witness.dtype)
+    threshold = float(np.nextafter(witness.dtype(before), witness.dtype(np.inf)))
+    if not 0 < threshold < 1:
+        raise UnsupportedModelError(
+            f"This {type(source).__name__} gives every row the same label: the second class "
+            f"from a probability of {threshold:g} on."
+        )
+    return _between_two_sums(trees, _asked(source, witness), threshold)
 
 
 def _both(witness: Witness, X: FloatArray, last: int) -> FloatArray:
@@ -222,14 +355,14 @@ def _both(witness: Witness, X: FloatArray, last: int) -> FloatArray:
 
 
 def _given(
-    inner: Any, witness: Witness, margin: FloatArray, probability: FloatArray, last: int
+    inner: Any, witness: Witness, margin: FloatArray | None, probability: FloatArray, last: int
 ) -> Any:
     """A classifier that says what it is told, in the ways in which the model inside speaks."""
     from sklearn.base import BaseEstimator, ClassifierMixin
 
     told = probability.astype(witness.dtype)
     both = np.column_stack([1 - told, told])
-    score = witness.ours(margin[:, None])[:, 0]
+    score = None if margin is None else witness.ours(margin[:, None])[:, 0]
 
     def predict_proba(self: Any, X: Any) -> Any:
         return both if last == 1 else both[:, ::-1]
@@ -238,7 +371,7 @@ def _given(
         return score
 
     says: dict[str, Any] = {"fit": None, "__sklearn_is_fitted__": lambda self: True}
-    for way in (predict_proba, decision_function):
+    for way in (predict_proba,) if margin is None else (predict_proba, decision_function):
         if hasattr(inner, way.__name__):
             says[way.__name__] = way
     given = type("Given", (ClassifierMixin, BaseEstimator), says)()

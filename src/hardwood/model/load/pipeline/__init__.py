@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FLOAT32_MAX, FloatArray
+from hardwood._check import FLOAT32_MAX, FloatArray, as_table
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.load.gate import Witness, positions
@@ -62,6 +62,7 @@ def load(source: Any, load_last: Callable[[Any], tuple[Trees, Witness]]) -> tupl
                 f"The steps of this Pipeline give {len(stage.columns)} columns, but its "
                 f"{type(last).__name__} takes {trees.n_features}."
             )
+        stage = tracer.to_model(trees, stage)
         return _pulled(source, trees, witness, stage, table)
 
 
@@ -97,6 +98,10 @@ class RawTable:
         if importlib.util.find_spec("pandas"):
             import pandas
 
+            for raw in self.tracer.native.intersection(at):
+                name, known = self.names[raw], self.tracer.names[raw]
+                odd = {unknown_name(known)}.intersection(content[name].tolist())
+                content[name] = pandas.Categorical(content[name], categories=[*known, *odd])
             return pandas.DataFrame(content)
         import polars
 
@@ -131,6 +136,11 @@ def unknown_name(known: list[Any]) -> Any:
     return max(known, default=0) + 1
 
 
+def after_steps(source: Any, X: Any) -> Any:
+    """A table as the last step takes it."""
+    return None if X is None else source[:-1].transform(X)
+
+
 def _pulled(
     source: Any, trees: Trees, witness: Witness, stage: Stage, table: RawTable
 ) -> tuple[Trees, Witness]:
@@ -140,10 +150,15 @@ def _pulled(
         zero = [Piece(-END, RISING), Piece(0.0, CONSTANT), Piece(np.nextafter(0, 1), RISING)]
         stage = Stage(tracer.cut(stage, zero), stage.ask)
 
+    named = {j: names for j, names in trees.category_names.items() if names}
+    unknown = () if trees.columns is None else trees.columns.takes_unknown
+
     def ask(X: FloatArray) -> FloatArray:
         with _quiet():
-            given = dense(stage.ask(X), missing_zeros=missing_zeros)
-        return np.ascontiguousarray(given)
+            given = stage.ask(X)
+            if named:
+                return as_table(given, named, unknown)
+            return np.ascontiguousarray(dense(given, missing_zeros=missing_zeros))
 
     about = _about(tracer, stage, ask, witness)
     columns = [_without_refused(column, about) for column in stage.columns]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hardwood._check import FloatArray
+from hardwood._check import FloatArray, is_missing
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.load.pipeline.bisect import (
     END,
@@ -25,6 +25,7 @@ from hardwood.model.load.pipeline.bisect import (
     float_at,
     position_of,
 )
+from hardwood.model.trees import Trees
 
 RISING, CONSTANT, FALLING = 1, 0, -1
 REFUSED = 2  # the step raises an error
@@ -121,11 +122,15 @@ _MIXES = (
 
 @dataclass
 class Tracer:
-    """Follows columns through steps, and gathers the categories of the raw ones."""
+    """Follows columns through steps, and gathers the categories of the raw ones.
+
+    ``native`` are raw columns whose categories reach the model by their names.
+    """
 
     raw_names: Sequence[Any]
     names: dict[int, list[Any]] = field(default_factory=dict)
     blank: dict[int, Any] = field(default_factory=dict)
+    native: set[int] = field(default_factory=set)
 
     def base(self) -> FloatArray:
         """A row that any step takes: ones, and the first of the categories."""
@@ -163,6 +168,17 @@ class Tracer:
         for step in steps:
             stage = self.through(step, stage)
         return stage
+
+    def to_model(self, trees: Trees, stage: Stage) -> Stage:
+        """The columns as the model takes them: some, as they are, for categories of its own."""
+        columns = list(stage.columns)
+        for j, names in trees.category_names.items():
+            column = columns[j]
+            if names and column.plain and not column.encoded:
+                self._know(column.raw, names)
+                self.native.add(column.raw)
+                columns[j] = replace(column, pieces=FLAT, plain=False, encoded=True)
+        return replace(stage, columns=columns)
 
     def _columns(self, step: Any, kind: str, stage: Stage) -> list[Column]:
         given = stage.columns
@@ -284,7 +300,7 @@ class Tracer:
         filled = self._apart(stage, marker, RISING)
         empty = np.zeros(len(filled), dtype=bool)
         if not step.keep_empty_features and step.strategy != "constant":
-            empty = np.array([value != value for value in step.statistics_], dtype=bool)
+            empty = np.array([is_missing(value) for value in step.statistics_], dtype=bool)
         columns = [column for column, gone in zip(filled, empty, strict=True) if not gone]
         if step.add_indicator:
             columns += self.indicated(step.indicator_, stage)
@@ -297,7 +313,7 @@ class Tracer:
 
     def _apart(self, stage: Stage, marker: Any, sense: int) -> list[Column]:
         """The columns, where one value is set apart if it stands for a missing one."""
-        if marker is None or marker != marker or type(marker).__name__ == "NAType":
+        if is_missing(marker):
             whole = WHOLE if sense == RISING else FLAT
             return [_composed(column, whole) for column in stage.columns]
         if isinstance(marker, str):
@@ -324,7 +340,7 @@ class Tracer:
 
     def _encoded(self, step: Any, stage: Stage) -> list[Column]:
         values = [
-            np.array([c for c in known.tolist() if not _is_blank(c)], dtype=known.dtype)
+            np.array([c for c in known.tolist() if not is_missing(c)], dtype=known.dtype)
             for known in step.categories_
         ]
         columns = []
@@ -342,7 +358,7 @@ class Tracer:
                 )
             if not column.encoded:
                 self._know(column.raw, values[j].tolist())
-                self.blank.update((column.raw, c) for c in known.tolist() if _is_blank(c))
+                self.blank.update((column.raw, c) for c in known.tolist() if is_missing(c))
         return columns
 
     def _know(self, raw: int, listed: Iterable[Any]) -> None:
@@ -461,10 +477,6 @@ def _is_fitted(step: Any) -> bool:
 def _selects(step: Any) -> bool:
     """Whether a step only chooses columns."""
     return hasattr(step, "get_support") and type(step).__module__.startswith("sklearn.feature_")
-
-
-def _is_blank(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def _select(table: Any, at: Any) -> Any:
