@@ -9,6 +9,7 @@
 #include "hardwood/attack/local_search.hpp"
 #include "hardwood/attack/near_trees.hpp"
 #include "hardwood/attack/one_change.hpp"
+#include "hardwood/cells/point_search.hpp"
 #include "hardwood/parallel.hpp"
 #include "hardwood/verify/distance.hpp"
 
@@ -16,15 +17,12 @@ namespace hardwood::attack {
 namespace {
 
 using cells::Ball;
-using cells::Cells;
 using cells::Ensemble;
 using cells::Norm;
 using cells::Question;
 
-constexpr double kNoise = 1e-12;  // a gain that is none
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kClimbs = 8;             // rounds of coordinate ascent
-constexpr double kHope = 0.5;          // rounds to come gain at most this much of the last one's
 constexpr int kHalvings = 8;           // of the bracket of radii
 constexpr int kChances = 1;            // of a second start, once a try has failed
 constexpr double kClose = 0.02;        // relative: a bracket that is not worth halving
@@ -42,20 +40,21 @@ constexpr double kMovesALeafInTwo = 0.65;
 constexpr double kMostMoves = 6000;
 
 /// All about one row; memory is kept from row to row.
-class Descent {
+class Descent : cells::PointSearch<NearTrees> {
  public:
   Descent(const Ensemble& ensemble, const Watch& watch)
       : ensemble_(ensemble),
         watch_(watch),
         near_(ensemble),
-        margin_(ensemble.n_outputs()),
         search_(
             [this](const Moves& moves) {
               point_.assign(ball_->home().begin(), ball_->home().end());
               moves.write(point_);
               accept();
             },
-            watch) {}
+            watch) {
+    allowed_.resize(ensemble.n_features());
+  }
 
   bool attack(const Ball& ball, std::int32_t y) {
     ball_ = &ball;
@@ -68,8 +67,6 @@ class Descent {
       if (watch_.over()) break;
       const auto members = ensemble_.members(question);
       asked_ = &question;
-      // A tie is enough where the rival comes first.
-      needed_ = question.strict ? kNoise : 0;
       const double before = upper_;
       const std::vector<std::int32_t> other = example_;
       const Question* other_of = example_of_;
@@ -111,20 +108,20 @@ class Descent {
       growth = growth > kLargestGrowth ? kInfinity : growth * growth;
     }
     kept_ = point_;
-    found = reach_of(point_);
+    found = largest_step(near_);
     int chances = kChances;
     for (int k = 0; k < kHalvings && found - proven > kClose * found && !watch_.over(); ++k) {
       const double middle = (proven + found) / 2;
       if (attempt(middle) || (--chances >= 0 && again())) {
         kept_ = point_;
-        found = reach_of(point_);
+        found = largest_step(near_);
       } else {
         proven = middle;
       }
     }
     point_ = kept_;
     value_ = near_.value(point_);
-    pull_back();
+    pull_back(near_, [this] { return value_ >= near_.enough() && accept() && !watch_.over(); });
   }
 
   /// The smallest radius at which the trees' best leaves, each on its own, would suffice.
@@ -144,132 +141,51 @@ class Descent {
     }
   }
 
-  /// The largest step of a point.
-  double reach_of(const std::vector<std::int32_t>& point) const {
-    double largest = 0;
-    for (const std::int32_t f : near_.features) {
-      const auto feature = static_cast<std::size_t>(f);
-      largest = std::max(largest, ball_->step(feature, point[feature]));
-    }
-    return largest;
-  }
-
-  void stay_within(double radius) {
-    cells_.resize(ensemble_.n_features());
-    for (const std::int32_t feature : near_.features) {
-      const auto f = static_cast<std::size_t>(feature);
-      Cells cells = near_.cells(f);
-      while (ball_->step(f, cells.lo) > radius) ++cells.lo;
-      while (ball_->step(f, cells.hi) > radius) --cells.hi;
-      cells_[f] = cells;
-    }
-  }
-
   /// Look for an example within a radius; if there is one, point_ is a local best.
   bool attempt(double radius) {
-    stay_within(radius);
-    vote(radius);
-    return climb(kClimbs) && accept();
+    vote_within(radius);
+    return climb(near_, kClimbs) && accept();
   }
 
   /// Look once more, from the best example so far, drawn into the ball.
   bool again() {
     point_ = kept_;
-    for (const std::int32_t feature : near_.features) {
-      const auto f = static_cast<std::size_t>(feature);
-      point_[f] = std::clamp(point_[f], cells_[f].lo, cells_[f].hi);
+    for (const std::size_t f : near_.features()) {
+      point_[f] = std::clamp(point_[f], allowed_[f].lo, allowed_[f].hi);
     }
     value_ = near_.value(point_);
-    return climb(kClimbs) && accept();
+    return climb(near_, kClimbs) && accept();
   }
 
   /// Every tree votes for the cells of its best leaf, with what it would lose with the second.
-  void vote(double radius) {
+  void vote_within(double radius) {
+    stay_within(near_, radius);
     point_.assign(ball_->home().begin(), ball_->home().end());
-    ballot_.resize(ensemble_.n_features());
-    for (const std::int32_t f : near_.features) {
-      const auto feature = static_cast<std::size_t>(f);
-      ballot_[feature].assign(static_cast<std::size_t>(cells_[feature].hi - cells_[feature].lo + 2),
-                              0);
-    }
-    for (const NearTrees::Tree& tree : near_.trees) {
-      const NearTrees::Leaf* best = nullptr;
-      double second = -kInfinity;
-      for (std::int32_t k = 0; k < tree.n_leaves; ++k) {
-        const NearTrees::Leaf& leaf = near_.leaves[static_cast<std::size_t>(tree.leaf + k)];
-        if (leaf.step > radius) continue;
-        if (best == nullptr || leaf.value > best->value) {
-          if (best != nullptr) second = best->value;
-          best = &leaf;
-        } else {
-          second = std::max(second, leaf.value);
+    vote(near_, [&](auto&& cast) {
+      for (const NearTrees::Tree& tree : near_.trees) {
+        const NearTrees::Leaf* best = nullptr;
+        double second = -kInfinity;
+        for (std::int32_t k = 0; k < tree.n_leaves; ++k) {
+          const NearTrees::Leaf& leaf = near_.leaves[static_cast<std::size_t>(tree.leaf + k)];
+          if (leaf.step > radius) continue;
+          if (best == nullptr || leaf.value > best->value) {
+            if (best != nullptr) second = best->value;
+            best = &leaf;
+          } else {
+            second = std::max(second, leaf.value);
+          }
+        }
+        if (second == -kInfinity) continue;
+        near_.box_of(*best, box_);
+        for (const NearTrees::Side& side : box_) {
+          cast(static_cast<std::size_t>(side.feature), side.cells, best->value - second);
         }
       }
-      if (second == -kInfinity) continue;
-      const double loss = best->value - second;
-      near_.box_of(*best, box_);
-      for (const NearTrees::Side& side : box_) {
-        const auto f = static_cast<std::size_t>(side.feature);
-        const Cells in{std::max(side.cells.lo, cells_[f].lo),
-                       std::min(side.cells.hi, cells_[f].hi)};
-        ballot_[f][static_cast<std::size_t>(in.lo - cells_[f].lo)] += loss;
-        ballot_[f][static_cast<std::size_t>(in.hi - cells_[f].lo) + 1] -= loss;
-      }
-    }
-    for (const std::int32_t feature : near_.features) {
-      const auto f = static_cast<std::size_t>(feature);
-      double sum = 0;
-      double top = -kInfinity;
-      for (std::int32_t c = cells_[f].lo; c <= cells_[f].hi; ++c) {
-        sum += ballot_[f][static_cast<std::size_t>(c - cells_[f].lo)];
-        if (sum > top + kNoise ||
-            (sum > top - kNoise && ball_->step(f, c) < ball_->step(f, point_[f]))) {
-          top = std::max(top, sum);
-          point_[f] = c;
-        }
-      }
-    }
-    value_ = near_.value(point_);
+    });
   }
 
-  /// Coordinate ascent within cells_; true when the value is enough.
-  bool climb(int n_rounds) {
-    for (int round = 0; round < n_rounds && !enough(); ++round) {
-      const double before = value_;
-      for (const std::int32_t f : near_.features) {
-        improve(static_cast<std::size_t>(f));
-        if (enough()) break;
-      }
-      // Rounds gain less and less.
-      if (value_ + kHope * (value_ - before) < needed_) break;
-    }
-    return enough();
-  }
-
-  /// Move one feature to its best cell in cells_.
-  bool improve(std::size_t f) {
-    const Cells cells = cells_[f];
-    if (cells.lo == cells.hi && point_[f] == cells.lo) return false;
-    const Cells wide{std::min(cells.lo, point_[f]), std::max(cells.hi, point_[f])};
-    near_.gains(f, point_, wide, gain_);
-    const double here = gain_[static_cast<std::size_t>(point_[f] - wide.lo)];
-    const bool inside = cells.lo <= point_[f] && point_[f] <= cells.hi;
-    std::int32_t best = inside ? point_[f] : cells.lo;
-    double top = gain_[static_cast<std::size_t>(best - wide.lo)];
-    for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
-      const double mine = gain_[static_cast<std::size_t>(c - wide.lo)];
-      if (mine > top + kNoise) top = mine, best = c;
-    }
-    if (best == point_[f]) return false;
-    value_ += top - here;
-    point_[f] = best;
-    return true;
-  }
-
-  bool enough() const { return value_ >= needed_; }
   bool fools(const std::vector<std::int32_t>& point) {
-    ensemble_.margin(point, margin_);
-    return ensemble_.decision().label(margin_) != y_;
+    return ensemble_.fooled({y_}, point, margin_);
   }
 
   /// Keep point_ if it is the nearest yet; with `replays_` only if it fools the model itself.
@@ -284,40 +200,20 @@ class Descent {
     return true;
   }
 
-  /// Take the largest steps back, one size after the other, as long as the model stays fooled.
-  void pull_back() {
-    while (!watch_.over()) {
-      kept_ = point_;
-      const double largest = reach_of(point_);
-      if (largest <= 0) return;
-      stay_within(std::nextafter(largest, 0.0));
-      for (const std::int32_t f : near_.features) {
-        const auto feature = static_cast<std::size_t>(f);
-        if (point_[feature] < cells_[feature].lo || point_[feature] > cells_[feature].hi) {
-          improve(feature);
-        }
-      }
-      if (!climb(3) || !accept()) {
-        point_ = kept_;
-        return;
-      }
-    }
-  }
-
   /// Make the example cheaper, in a norm that sums up steps.
   void cheapest(const Question& question, std::span<const Ensemble::Member> members) {
-    const double reach = reach_of(example_);
+    point_ = example_;
+    const double reach = largest_step(near_);
     if (example_of_ == &question) {
-      search_.build(near_, *ball_, needed_, cells::unit_of(upper_));
+      search_.build(near_, *ball_, cells::unit_of(upper_));
       search_.shed_from(example_);
     }
     for (const double wider : kWider) {
       const double radius = wider * reach;
       if (radius > upper_ || watch_.over()) break;
       near_.build(*ball_, question, members, radius);
-      stay_within(radius);
-      vote(radius);
-      search_.build(near_, *ball_, needed_, cells::unit_of(upper_));
+      vote_within(radius);
+      search_.build(near_, *ball_, cells::unit_of(upper_));
       search_.climb_from(point_);
     }
     if (watch_.over()) return;
@@ -341,7 +237,7 @@ class Descent {
       }
     }
     near_.build(*ball_, question, members, upper_, cost * (1 + 1e-9), unit);
-    search_.build(near_, *ball_, needed_, unit);
+    search_.build(near_, *ball_, unit);
   }
 
   const Ensemble& ensemble_;
@@ -355,14 +251,8 @@ class Descent {
   double guess_ = 0.05;
   double upper_ = kInfinity;
   bool replays_ = false;
-  double needed_ = 0;
-  double value_ = 0;  // of point_
-  std::vector<std::int32_t> point_;
   std::vector<std::int32_t> kept_;
   std::vector<std::int32_t> example_;
-  std::vector<Cells> cells_;  // where point_ may be
-  std::vector<std::vector<double>> ballot_;
-  std::vector<double> gain_;
   std::vector<NearTrees::Side> box_;
   std::vector<double> margin_;
   LocalSearch search_;

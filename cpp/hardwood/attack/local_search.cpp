@@ -6,8 +6,8 @@
 namespace hardwood::attack {
 namespace {
 
-constexpr double kNoise = 1e-12;  // a gain that is none
-constexpr double kTiny = 1e-12;   // of costs
+constexpr double kNoise = NearTrees::kNoise;
+constexpr double kTiny = 1e-12;  // of costs
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kAscents = 4;
 constexpr int kPatience = 20;       // moves without gain, for each feature that is changed
@@ -28,10 +28,9 @@ constexpr double kLeafShare = 0.7;  // of the best cost: what such a leaf may co
 
 }  // namespace
 
-void LocalSearch::build(const NearTrees& near, const cells::Ball& ball, double needed,
-                        double unit) {
+void LocalSearch::build(const NearTrees& near, const cells::Ball& ball, double unit) {
   moves_.build(near, ball, unit);
-  needed_ = needed;
+  needed_ = near.enough();
   squares_ = false;
   favour_.assign(moves_.n_features(), 1);
 }

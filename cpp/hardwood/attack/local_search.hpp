@@ -23,9 +23,8 @@ class LocalSearch {
   LocalSearch(std::function<void(const Moves&)> keep, const Watch& watch)
       : keep_(std::move(keep)), watch_(watch) {}
 
-  /// Take the trees as they were built last. `needed` is the value that is enough; costs are
-  /// counted in `unit`.
-  void build(const NearTrees& near, const cells::Ball& ball, double needed, double unit);
+  /// Take the trees as they were built last; costs are counted in `unit`.
+  void build(const NearTrees& near, const cells::Ball& ball, double unit);
 
   /// Shed a point, given by cells of all features of the model.
   void shed_from(std::span<const std::int32_t> cells);

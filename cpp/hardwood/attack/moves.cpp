@@ -9,7 +9,7 @@ using cells::Cells;
 
 void Moves::build(const NearTrees& near, const cells::Ball& ball, double unit) {
   constant_ = near.constant();
-  feature_ = near.features;
+  feature_.assign(near.features().begin(), near.features().end());
   number_places(near, ball, unit);
   nodes_.clear();
   for (const NearTrees::Node& from : near.nodes()) {
@@ -27,7 +27,7 @@ void Moves::build(const NearTrees& near, const cells::Ball& ball, double unit) {
   trees_of_.resize(std::max(trees_of_.size(), n_features()));
   stays_.resize(n_features());
   for (std::size_t f = 0; f < n_features(); ++f) {
-    trees_of_[f] = near.trees_of(static_cast<std::size_t>(feature_[f]));
+    trees_of_[f] = near.trees_of(feature_[f]);
     stays_[f] = all_places(f);
   }
   root_.clear();
@@ -49,7 +49,7 @@ void Moves::number_places(const NearTrees& near, const cells::Ball& ball, double
   number_.resize(ball.home().size());
   offset_.assign(1, 0);
   for (std::size_t f = 0; f < feature_.size(); ++f) {
-    const auto model_feature = static_cast<std::size_t>(feature_[f]);
+    const std::size_t model_feature = feature_[f];
     const Cells cells = near.cells(model_feature);
     number_[model_feature] = static_cast<std::int32_t>(f);
     offset_.push_back(offset_.back() + static_cast<std::size_t>(cells.hi - cells.lo + 1));
@@ -66,7 +66,7 @@ void Moves::number_places(const NearTrees& near, const cells::Ball& ball, double
   cell_.clear();
   costs_.clear();
   for (std::size_t f = 0; f < feature_.size(); ++f) {
-    const auto model_feature = static_cast<std::size_t>(feature_[f]);
+    const std::size_t model_feature = feature_[f];
     const Cells cells = near.cells(model_feature);
     const std::int32_t home = ball.home()[model_feature];
     std::int32_t place = 0;
@@ -119,7 +119,7 @@ void Moves::start(std::span<const std::int32_t> cells) {
   point_.resize(n_features());
   cost_ = 0;
   for (std::size_t f = 0; f < n_features(); ++f) {
-    const std::int32_t cell = cells[static_cast<std::size_t>(feature_[f])];
+    const std::int32_t cell = cells[feature_[f]];
     const std::int32_t* nearest = cell_.data() + start_[f];
     std::int32_t place = home_[f];
     while (place < all_places(f).hi && nearest[place + 1] <= cell) ++place;
@@ -253,64 +253,30 @@ double Moves::gain_of(const Leaf& leaf) {
   return gain;
 }
 
-double Moves::value_at_point(std::size_t tree) const {
-  std::int32_t at = root_[tree];
-  while (node(at).feature != kLeaf) at = goes_left(node(at)) ? node(at).left : node(at).right;
-  return node(at).value;
-}
+/// The trees, noting every threshold that the point is compared with.
+struct Moves::Asking {
+  const Moves& moves;
+  std::vector<Asked>& asked;
+
+  const Node& node(std::int32_t at) const { return moves.node(at); }
+  bool goes_left(std::int32_t at, std::int32_t place) const {
+    asked.push_back({node(at).feature, node(at).rank});
+    return moves.goes_left(at, place);
+  }
+  static bool can_change(std::size_t) { return true; }
+};
 
 /// Read a tree around the point: its value there and what one change makes of it.
 void Moves::read(std::size_t tree) {
-  std::vector<Asked>& asked = readings_[tree].asked;
-  asked.clear();
-  readings_[tree].changes.clear();
-  std::int32_t leaf = root_[tree];
-  while (node(leaf).feature != kLeaf) {
-    asked.push_back({node(leaf).feature, node(leaf).rank});
-    leaf = goes_left(node(leaf)) ? node(leaf).left : node(leaf).right;
-  }
-  const double here = node(leaf).value;
-  const std::size_t n_path = asked.size();
-  for (std::int32_t at = root_[tree]; at != leaf;) {
-    const Node& now = node(at);
-    Cells& stays = stays_[static_cast<std::size_t>(now.feature)];
-    if (goes_left(now)) {
-      read_beside(now.right, now.feature, {now.rank + 1, stays.hi}, here, tree);
-      stays.hi = now.rank;
-      at = now.left;
-    } else {
-      read_beside(now.left, now.feature, {stays.lo, now.rank}, here, tree);
-      stays.lo = now.rank + 1;
-      at = now.right;
-    }
-  }
-  for (std::size_t k = 0; k < n_path; ++k) {
-    const auto f = static_cast<std::size_t>(asked[k].feature);
-    stays_[f] = all_places(f);
-  }
-  readings_[tree].here = here;
-}
-
-/// Leaves below a node that the point reaches if one feature has one of these places.
-void Moves::read_beside(std::int32_t at, std::int32_t feature, Cells places, double here,
-                        std::size_t tree) {
-  while (node(at).feature != kLeaf) {
-    const Node& now = node(at);
-    if (now.feature != feature) {
-      readings_[tree].asked.push_back({now.feature, now.rank});
-      at = goes_left(now) ? now.left : now.right;
-    } else if (places.hi <= now.rank) {
-      at = now.left;
-    } else if (places.lo > now.rank) {
-      at = now.right;
-    } else {
-      read_beside(now.left, feature, {places.lo, now.rank}, here, tree);
-      places.lo = now.rank + 1;
-      at = now.right;
-    }
-  }
-  if (node(at).value == here) return;
-  readings_[tree].changes.push_back({feature, places, node(at).value - here});
+  Reading& reading = readings_[tree];
+  reading.asked.clear();
+  reading.changes.clear();
+  reading.here = value_at_point(tree);
+  const auto note = [&](std::int32_t feature, std::int32_t leaf, Cells places) {
+    const double gain = node(leaf).value - reading.here;
+    if (gain != 0) reading.changes.push_back({feature, places, gain});
+  };
+  cells::each_leaf_one_change_away(Asking{*this, reading.asked}, root_[tree], point_, stays_, note);
 }
 
 void Moves::add(const Change& change, double gain) {
@@ -338,7 +304,7 @@ std::span<const double> Moves::gains(std::size_t feature) {
 
 void Moves::write(std::span<std::int32_t> cells) const {
   for (std::size_t f = 0; f < n_features(); ++f) {
-    cells[static_cast<std::size_t>(feature_[f])] = cell_[start_[f] + place(f)];
+    cells[feature_[f]] = cell_[start_[f] + place(f)];
   }
 }
 

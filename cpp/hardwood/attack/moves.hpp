@@ -72,7 +72,7 @@ class Moves {
 
   int n_moves = 0;  ///< so far; for those who count
 
- private:
+  // Ways down the trees.
   struct Node {
     std::int32_t feature;  ///< kLeaf for leaves
     std::int32_t rank;     ///< left when place <= rank
@@ -80,6 +80,10 @@ class Moves {
     std::int32_t right;
     double value;
   };
+  const Node& node(std::int32_t at) const { return nodes_[static_cast<std::size_t>(at)]; }
+  bool goes_left(std::int32_t at, std::int32_t place) const { return place <= node(at).rank; }
+
+ private:
   struct Change {  ///< of a tree's value, if one feature had one of these places
     std::int32_t feature;
     cells::Cells places;
@@ -95,25 +99,22 @@ class Moves {
     std::vector<Change> changes;
     std::vector<Asked> asked;
   };
+  struct Asking;
 
   std::int32_t nearest_place(const Side& side) const {
     return std::clamp(point_[static_cast<std::size_t>(side.feature)], side.places.lo,
                       side.places.hi);
   }
-  double value_at_point(std::size_t tree) const;
+  double value_at_point(std::size_t tree) const {
+    return node(cells::leaf_of(*this, root_[tree], point_)).value;
+  }
   void number_places(const NearTrees& near, const cells::Ball& ball, double unit);
   void list_leaves(std::int32_t at);
   void read_all();
   void read(std::size_t tree);
   void read_again(std::size_t tree);
   void count(const Reading& reading, double sign);
-  void read_beside(std::int32_t at, std::int32_t feature, cells::Cells places, double here,
-                   std::size_t tree);
   void add(const Change& change, double gain);
-  const Node& node(std::int32_t at) const { return nodes_[static_cast<std::size_t>(at)]; }
-  bool goes_left(const Node& node) const {
-    return point_[static_cast<std::size_t>(node.feature)] <= node.rank;
-  }
   std::span<const Side> box(const Leaf& leaf) const {
     return {sides_.data() + leaf.side, leaf.end - leaf.side};
   }
@@ -130,7 +131,7 @@ class Moves {
   std::vector<Leaf> leaves_;
   std::vector<Side> sides_;
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature
-  std::vector<std::int32_t> feature_;                // its number in the model
+  std::vector<std::size_t> feature_;                 // its number in the model
   std::vector<std::int32_t> home_;
   std::vector<std::size_t> start_;  // per feature, into what follows: its places and one more
   std::vector<std::int32_t> cell_;

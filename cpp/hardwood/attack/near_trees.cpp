@@ -22,10 +22,9 @@ void NearTrees::build(const cells::Ball& ball, const cells::Question& question,
   nodes_.clear();
   trees.clear();
   leaves.clear();
-  for (const std::int32_t f : features) {
-    trees_of_[static_cast<std::size_t>(f)].clear();
-  }
-  features.clear();
+  for (const std::size_t f : features_) trees_of_[f].clear();
+  features_.clear();
+  enough_ = question.strict ? kNoise : 0;
   constant_ = ensemble_.plus_base(question) - ensemble_.minus_base(question);
   for (const Ensemble::Member& member : members) {
     const std::size_t first_node = nodes_.size();
@@ -43,12 +42,13 @@ void NearTrees::build(const cells::Ball& ball, const cells::Question& question,
                      static_cast<std::int32_t>(leaves.size() - first_leaf)});
     for (std::size_t at = first_node; at < nodes_.size(); ++at) {
       if (nodes_[at].feature == kLeaf) continue;
-      auto& of_feature = trees_of_[static_cast<std::size_t>(nodes_[at].feature)];
-      if (of_feature.empty()) features.push_back(nodes_[at].feature);
+      const auto f = static_cast<std::size_t>(nodes_[at].feature);
+      auto& of_feature = trees_of_[f];
+      if (of_feature.empty()) features_.push_back(f);
       if (of_feature.empty() || of_feature.back() != tree) of_feature.push_back(tree);
     }
   }
-  std::ranges::sort(features);
+  std::ranges::sort(features_);
 }
 
 std::int32_t NearTrees::visit(std::int32_t at, const Ensemble::Member& member, std::int32_t parent,
@@ -202,52 +202,8 @@ void NearTrees::box_of(const Leaf& leaf, std::vector<Side>& box) const {
 
 double NearTrees::value(std::span<const std::int32_t> point) const {
   double sum = constant_;
-  for (const Tree& tree : trees) {
-    std::int32_t at = tree.root;
-    while (nodes_[static_cast<std::size_t>(at)].feature != kLeaf) {
-      const Node& node = nodes_[static_cast<std::size_t>(at)];
-      at = point[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
-    }
-    sum += leaves[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(at)].rank)].value;
-  }
+  for (const Tree& tree : trees) sum += leaf(cells::leaf_of(*this, tree.root, point)).value;
   return sum;
-}
-
-void NearTrees::gains(std::size_t feature, std::span<const std::int32_t> point, Cells cells,
-                      std::vector<double>& out) const {
-  out.assign(static_cast<std::size_t>(cells.hi - cells.lo + 2), 0);
-  for (const std::int32_t tree : trees_of_[feature]) {
-    add_gains(trees[static_cast<std::size_t>(tree)].root, static_cast<std::int32_t>(feature), point,
-              cells, cells.lo, out);
-  }
-  for (std::size_t c = 1; c < out.size(); ++c) out[c] += out[c - 1];
-  out.pop_back();
-}
-
-/// Differences from one cell to the next; `gains` adds them up.
-void NearTrees::add_gains(std::int32_t at, std::int32_t feature,
-                          std::span<const std::int32_t> point, Cells cells, std::int32_t first,
-                          std::vector<double>& out) const {
-  while (true) {
-    const Node& node = nodes_[static_cast<std::size_t>(at)];
-    if (node.feature == kLeaf) {
-      const double value = leaves[static_cast<std::size_t>(node.rank)].value;
-      out[static_cast<std::size_t>(cells.lo - first)] += value;
-      out[static_cast<std::size_t>(cells.hi - first) + 1] -= value;
-      return;
-    }
-    if (node.feature != feature) {
-      at = point[static_cast<std::size_t>(node.feature)] <= node.rank ? node.left : node.right;
-    } else if (cells.hi <= node.rank) {
-      at = node.left;
-    } else if (cells.lo > node.rank) {
-      at = node.right;
-    } else {
-      add_gains(node.left, feature, point, {cells.lo, node.rank}, first, out);
-      cells.lo = node.rank + 1;
-      at = node.right;
-    }
-  }
 }
 
 }  // namespace hardwood::attack

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardwood/cells/ball.hpp"
+#include "hardwood/cells/ways.hpp"
 
 namespace hardwood::attack {
 
@@ -15,6 +16,9 @@ namespace hardwood::attack {
 /// Values are doubles, summed in any order: a guide for attacks, whose examples are replayed.
 class NearTrees {
  public:
+  using Value = double;
+  static constexpr double kNoise = 1e-12;  ///< a gain that is none
+
   struct Node {
     std::int32_t feature;  ///< kLeaf for leaves
     std::int32_t rank;     ///< left when cell <= rank; a leaf: its position in `leaves`
@@ -55,10 +59,20 @@ class NearTrees {
                       const cells::Question& question,
                       std::span<const cells::Ensemble::Member> members, double radius);
 
+  /// The features that some tree still splits on.
+  std::span<const std::size_t> features() const { return features_; }
   /// The cells of a feature that the radius of the last `build` reaches.
   cells::Cells cells(std::size_t feature) const { return cells_[feature]; }
+  double step(std::size_t feature, std::int32_t cell) const { return ball_->step(feature, cell); }
+  /// The value that answers the question; a tie does where the rival comes first.
+  double enough() const { return enough_; }
   double constant() const { return constant_; }  ///< the sum of what is no longer a tree
   std::span<const Node> nodes() const { return nodes_; }
+  const Node& node(std::int32_t at) const { return nodes_[static_cast<std::size_t>(at)]; }
+  bool goes_left(std::int32_t at, std::int32_t cell) const { return cell <= node(at).rank; }
+  const Leaf& leaf(std::int32_t at) const {
+    return leaves[static_cast<std::size_t>(node(at).rank)];
+  }
   /// The trees that split on a feature.
   const std::vector<std::int32_t>& trees_of(std::size_t feature) const {
     return trees_of_[feature];
@@ -66,13 +80,20 @@ class NearTrees {
   /// The box of a leaf: the features on its path, within the ball.
   void box_of(const Leaf& leaf, std::vector<Side>& box) const;
   double value(std::span<const std::int32_t> point) const;
-  /// out[c - cells.lo]: the value of the trees on a feature together, if its cell were c.
-  void gains(std::size_t feature, std::span<const std::int32_t> point, cells::Cells cells,
-             std::vector<double>& out) const;
+  /// add(cells, value) for what each tree on a feature says if its cell were one of these.
+  template <class Add>
+  void each_value(std::size_t feature, std::span<const std::int32_t> point, cells::Cells cells,
+                  Add&& add) const {
+    for (const std::int32_t tree : trees_of_[feature]) {
+      cells::each_leaf_beside(
+          *this, trees[static_cast<std::size_t>(tree)].root, point,
+          static_cast<std::int32_t>(feature), cells,
+          [&](std::int32_t at, cells::Cells some) { add(some, leaf(at).value); });
+    }
+  }
 
   std::vector<Tree> trees;
   std::vector<Leaf> leaves;
-  std::vector<std::int32_t> features;  ///< that some tree still splits on
 
  private:
   struct Event {
@@ -89,15 +110,15 @@ class NearTrees {
     if (member.minus >= 0) value -= ensemble_.value(leaf.rank, member.minus);
     return value;
   }
-  void add_gains(std::int32_t at, std::int32_t feature, std::span<const std::int32_t> point,
-                 cells::Cells cells, std::int32_t first, std::vector<double>& out) const;
 
   const cells::Ensemble& ensemble_;
   const cells::Ball* ball_ = nullptr;
   double constant_ = 0;
+  double enough_ = 0;
   double budget_ = 0;
   double unit_ = 1;
   std::vector<Node> nodes_;
+  std::vector<std::size_t> features_;
   cells::Within within_;                             // the ball
   std::vector<cells::Cells> cells_;                  // of the ball, narrowed while walking down
   std::vector<std::vector<std::int32_t>> trees_of_;  // per feature

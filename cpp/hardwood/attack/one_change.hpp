@@ -30,29 +30,17 @@ class OneChange {
   }
 
   /// Whether the model itself gives the point another label than y.
-  bool fools(std::span<const std::int32_t> point, std::int32_t y);
+  bool fools(std::span<const std::int32_t> point, std::int32_t y) {
+    return ensemble_.fooled({y}, point, margin_);
+  }
 
  private:
-  struct Narrowed {
-    std::size_t feature;
-    cells::Cells cells;
-  };
-
-  double read_tree(const cells::Ensemble::Member& member, std::span<const std::int32_t> point);
-  void read_beside(std::int32_t at, const cells::Ensemble::Member& member,
-                   std::span<const std::int32_t> point, std::int32_t feature, cells::Cells cells,
-                   double home);
   double value(std::int32_t leaf, const cells::Ensemble::Member& member) const;
-  bool goes_left(std::int32_t at, std::span<const std::int32_t> point) const;
-  std::int32_t leaf_of(const cells::Ensemble::Member& member,
-                       std::span<const std::int32_t> point) const;
 
   const cells::Ensemble& ensemble_;
-  const cells::Ball* ball_ = nullptr;
   std::vector<std::size_t> start_;  // per feature, into gain_: its cells and one more
   std::vector<double> gain_;
-  std::vector<cells::Cells> path_;  // per feature: the cells that stay on the path of the point
-  std::vector<Narrowed> narrowed_;  // what path_ was before, to put it back
+  std::vector<cells::Cells> stays_;  // per feature, for each_leaf_one_change_away
   std::vector<double> margin_;
 };
 

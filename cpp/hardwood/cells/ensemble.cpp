@@ -6,6 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "hardwood/cells/ways.hpp"
+
 namespace hardwood::cells {
 namespace {
 
@@ -235,16 +237,20 @@ std::vector<Ensemble::Member> Ensemble::members(const Question& question) const 
 void Ensemble::margin(std::span<const std::int32_t> cells, std::span<double> out) const {
   std::ranges::copy(base_, out.begin());
   for (std::size_t k = 0; k < root_.size(); ++k) {
-    std::int32_t at = root_[k];
-    while (node(at).feature != kLeaf) {
-      const std::int32_t cell = cells[static_cast<std::size_t>(node(at).feature)];
-      at = goes_left(at, cell) ? node(at).left : node(at).right;
-    }
+    const std::int32_t leaf = leaf_of(*this, root_[k], cells);
     for (std::size_t v = 0; v < n_values_; ++v) {
       double& sum = out[static_cast<std::size_t>(output_[k]) + v];
-      sum = add(sum, value_[static_cast<std::size_t>(at) * n_values_ + v]);
+      sum = add(sum, value_[static_cast<std::size_t>(leaf) * n_values_ + v]);
     }
   }
+}
+
+bool Ensemble::fooled(const Target& target, std::span<const std::int32_t> cells,
+                      std::vector<double>& margin) const {
+  margin.resize(n_outputs());
+  this->margin(cells, margin);
+  if (target.label == Target::kOutput) return margin[0] < target.low || margin[0] > target.high;
+  return decision_.label(margin) != target.label;
 }
 
 }  // namespace hardwood::cells

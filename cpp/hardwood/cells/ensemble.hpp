@@ -135,6 +135,9 @@ class Ensemble {
   /// The margins of a row of cells (kMissing for missing values), added up in the model's own
   /// precision and order.
   void margin(std::span<const std::int32_t> cells, std::span<double> out) const;
+  /// Whether such a row is fooled, by the model itself; `margin` is memory to work in.
+  bool fooled(const Target& target, std::span<const std::int32_t> cells,
+              std::vector<double>& margin) const;
 
  private:
   /// Of a feature of categories: its edges cut the doubles into pieces, each of one class.

@@ -89,7 +89,7 @@ Answer CostSearch::bound_and_try(const Cut& cut, State& state, bool root) {
     for (std::size_t f = 0; f < cut.n_features(); ++f) {
       point_[f] = std::clamp(cut.home[f], state.cells[f].lo, state.cells[f].hi);
     }
-    value_ = value_of(cut);
+    value_ = trees(cut).value(point_);
     if (take(cut)) return closed_ ? Answer::kFound : Answer::kNone;
     return ++n_near_ > kMostNear ? Answer::kRounding : Answer::kNone;
   }
@@ -181,8 +181,7 @@ bool CostSearch::try_points(const Cut& cut, const State& state, bool thorough) {
   follow_costs(cut, state);
   bool better = polish(cut);
   if (thorough) {
-    vote(cut, state);
-    climb(cut, state);
+    vote_and_climb(cut, state);
     better |= polish(cut);
   }
   return better;
@@ -290,7 +289,7 @@ bool CostSearch::take(const Cut& cut) {
 }
 
 void CostSearch::begin_moves(const Cut& cut) {
-  value_ = value_of(cut);
+  value_ = trees(cut).value(point_);
   gains_.resize(cut.cell.size());
   fresh_.assign(cut.n_features(), 0);
 }
@@ -309,8 +308,9 @@ void CostSearch::move(const Cut& cut, std::size_t f, std::int32_t cell) {
 const std::int64_t* CostSearch::gains_of(const Cut& cut, std::size_t f) {
   std::int64_t* mine = gains_.data() + cut.cell_start[f];
   if (!fresh_[f]) {
-    gains(cut, f);
-    std::ranges::copy(gain_, mine);
+    const Cells all{0, cut.n_cells(f) - 1};
+    find_gains(trees(cut), f, all);
+    std::ranges::copy_n(gain_.begin(), all.hi + 1, mine);
     fresh_[f] = 1;
   }
   return mine;

@@ -15,6 +15,7 @@ constexpr int kFullSweeps = 200;
 constexpr int kChildSweeps = 12;
 constexpr double kStall = 0.005;  // a sweep that gains less of the gap is the last
 constexpr std::int64_t kMostNear = 20000;
+constexpr int kClimbs = 8;  // rounds of coordinate ascent
 
 }  // namespace
 
@@ -28,14 +29,6 @@ void Search::restrict(const Cut& cut, State& state, double radius) {
     if (cells.lo != before.lo || cells.hi != before.hi) state.changed[f] = 1;
     if (cells.lo > cells.hi) state.bound = kNever;
   }
-}
-
-bool Search::fools(const Point& point) {
-  ensemble_.margin(point, margin_);
-  if (target_.label == Target::kOutput) {
-    return margin_[0] < target_.low || margin_[0] > target_.high;
-  }
-  return ensemble_.decision().label(margin_) != target_.label;
 }
 
 Answer Search::decide(Cut& cut, State& state, Effort effort) {
@@ -60,7 +53,7 @@ Answer Search::bound_and_try(const Cut& cut, State& state, int n_sweeps) {
   if (try_point(cut, state)) return Answer::kFound;
   if (settled(cut, state)) {
     for (std::size_t f = 0; f < cut.n_features(); ++f) point_[f] = state.cells[f].lo;
-    value_ = value_of(cut);
+    value_ = trees(cut).value(point_);
     if (accept(cut)) return Answer::kFound;
     return ++n_near_ > kMostNear ? Answer::kRounding : Answer::kNone;
   }
@@ -105,178 +98,52 @@ std::int32_t Search::best_leaf(const Cut& cut, const State& state, std::size_t t
 
 /// Try to make an example out of what the factors like best; if it works, it is in found_.
 bool Search::try_point(const Cut& cut, const State& state) {
-  vote(cut, state);
-  climb(cut, state);
+  vote_and_climb(cut, state);
   if (!accept(cut)) return false;
-  pull_back(cut);
+  pull_back(trees(cut), [&] { return accept(cut) && !clock_.over(); });
   return true;
 }
 
-/// Every factor votes for the cells of its best leaf, with what it would lose with the second.
-void Search::vote(const Cut& cut, const State& state) {
-  const std::size_t n_features = cut.n_features();
-  point_.resize(n_features);
-  ballot_.assign(cut.cell.size() + n_features, 0);
-  const auto ballot = [&](std::size_t f) {
-    return ballot_.data() + static_cast<std::size_t>(cut.cell_start[f]) + f;
-  };
-  for (std::size_t t = 0; t < cut.factors.size(); ++t) {
-    const Cut::Factor& factor = cut.factors[t];
-    const std::int32_t leaf = best_leaf(cut, state, t);
-    const std::int32_t* worth = state.worth.data() + factor.leaf;
-    const std::uint16_t* alive = state.alive.data() + factor.leaf;
-    std::int32_t loss = worth[leaf] - static_cast<std::int32_t>(cut.needed);
-    for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
-      if (alive[k] == leaf) continue;
-      const std::int64_t lead = std::int64_t{worth[leaf]} - worth[alive[k]];  // of kGone: too large
-      if (lead < loss) loss = static_cast<std::int32_t>(lead);
+/// Every factor votes for the cells of its best leaf, with what it would lose with the second;
+/// from there coordinate ascent goes on inside the state's cells.
+void Search::vote_and_climb(const Cut& cut, const State& state) {
+  point_.resize(cut.n_features());
+  allowed_ = state.cells;
+  vote(trees(cut), [&](auto&& cast) {
+    for (std::size_t f = 0; f < cut.n_features(); ++f) {
+      for (std::int32_t c = state.cells[f].lo; c <= state.cells[f].hi; ++c) {
+        cast(f, {c, c},
+             static_cast<double>(cut.alone[static_cast<std::size_t>(cut.cell_start[f] + c)]));
+      }
     }
-    for (std::int32_t p = 0; p < factor.n_links; ++p) {
-      const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
-      const std::size_t q = cut.id[link.id + static_cast<std::size_t>(leaf)];
-      double* votes = ballot(static_cast<std::size_t>(link.feature));
-      if (link.n_words > 0) {
+    for (std::size_t t = 0; t < cut.factors.size(); ++t) {
+      const Cut::Factor& factor = cut.factors[t];
+      const std::int32_t leaf = best_leaf(cut, state, t);
+      const std::int32_t* worth = state.worth.data() + factor.leaf;
+      const std::uint16_t* alive = state.alive.data() + factor.leaf;
+      std::int32_t loss = worth[leaf] - static_cast<std::int32_t>(cut.needed);
+      for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
+        if (alive[k] == leaf) continue;
+        const std::int64_t lead =
+            std::int64_t{worth[leaf]} - worth[alive[k]];  // of kGone: too large
+        if (lead < loss) loss = static_cast<std::int32_t>(lead);
+      }
+      for (std::int32_t p = 0; p < factor.n_links; ++p) {
+        const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
+        const auto f = static_cast<std::size_t>(link.feature);
+        const std::size_t q = cut.id[link.id + static_cast<std::size_t>(leaf)];
+        if (link.n_words == 0) {
+          cast(f, cut.range_of(link, q), loss + 1);
+          continue;
+        }
         cells::for_each_bit(cut.set_of(link, q), [&](std::size_t cell) {
-          votes[cell] += loss + 1;
-          votes[cell + 1] -= loss + 1;
+          const auto c = static_cast<std::int32_t>(cell);
+          cast(f, {c, c}, loss + 1);
         });
-        continue;
-      }
-      const Cells range = cut.range_of(link, q);
-      votes[range.lo] += loss + 1;
-      votes[range.hi + 1] -= loss + 1;
-    }
-  }
-  for (std::size_t f = 0; f < n_features; ++f) {
-    const double* votes = ballot(f);
-    const double* step = cut.step.data() + cut.cell_start[f];
-    const std::int64_t* alone = cut.alone.data() + cut.cell_start[f];
-    double sum = 0;
-    double top = -1;
-    for (std::int32_t c = 0; c <= state.cells[f].hi; ++c) {
-      sum += votes[c];
-      if (c < state.cells[f].lo) continue;
-      const double mine = sum + static_cast<double>(alone[c] - cut.needed);
-      if (c == state.cells[f].lo || mine > top || (mine == top && step[c] < step[point_[f]])) {
-        top = mine;
-        point_[f] = c;
       }
     }
-  }
-  value_ = value_of(cut);
-}
-
-/// Coordinate ascent inside the state's cells until the value is enough or nothing improves.
-void Search::climb(const Cut& cut, const State& state) {
-  for (int round = 0; round < 8 && value_ < cut.zero; ++round) {
-    bool moved = false;
-    for (std::size_t f = 0; f < cut.n_features() && value_ < cut.zero; ++f) {
-      const Cells cells = state.cells[f];
-      if (cells.lo == cells.hi) continue;
-      gains(cut, f);
-      std::int32_t best = point_[f];
-      for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
-        if (gain_[static_cast<std::size_t>(c)] > gain_[static_cast<std::size_t>(best)]) best = c;
-      }
-      if (best == point_[f]) continue;
-      value_ += gain_[static_cast<std::size_t>(best)] - gain_[static_cast<std::size_t>(point_[f])];
-      point_[f] = best;
-      moved = true;
-    }
-    if (!moved) return;
-  }
-}
-
-/// gain_[c]: what the trees on feature f give together if its cell were c.
-void Search::gains(const Cut& cut, std::size_t f) {
-  gain_.assign(cut.alone.begin() + cut.cell_start[f], cut.alone.begin() + cut.cell_start[f + 1]);
-  if (cut.n_words[f] > 0) {
-    for (const std::int32_t root : cut.roots_of(f)) {
-      const auto all = cut.set(f, cut.all[f]);
-      words_.assign(all.begin(), all.end());
-      add_set_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f));
-    }
-    return;
-  }
-  for (const std::int32_t root : cut.roots_of(f)) {
-    add_gains(cut, cut.roots[static_cast<std::size_t>(root)], static_cast<std::int32_t>(f), 0,
-              cut.n_cells(f) - 1);
-  }
-}
-
-void Search::add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int32_t lo,
-                       std::int32_t hi) {
-  while (true) {
-    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
-    if (node.feature == kLeaf) {
-      for (std::int32_t c = lo; c <= hi; ++c) gain_[static_cast<std::size_t>(c)] += node.value;
-      return;
-    }
-    if (node.feature != f) {
-      at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
-                                                                               : node.right;
-    } else if (hi <= node.rank) {
-      at = node.left;
-    } else if (lo > node.rank) {
-      at = node.right;
-    } else {
-      add_gains(cut, node.left, f, lo, node.rank);
-      lo = node.rank + 1;
-      at = node.right;
-    }
-  }
-}
-
-/// As `add_gains`, for the set of cells on top of words_, which is taken away.
-void Search::add_set_gains(const Cut& cut, std::int32_t at, std::int32_t f) {
-  const std::size_t n_words = cut.n_words[static_cast<std::size_t>(f)];
-  const std::size_t mine = words_.size() - n_words;
-  while (true) {
-    const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
-    if (node.feature == kLeaf) {
-      cells::for_each_bit(std::span<const Word>(words_).subspan(mine),
-                          [&](std::size_t cell) { gain_[cell] += node.value; });
-      words_.resize(mine);
-      return;
-    }
-    if (node.feature != f) {
-      at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
-                                                                               : node.right;
-      continue;
-    }
-    const Word* left = cut.sets.at(~node.rank);
-    bool any_left = false;
-    bool any_right = false;
-    for (std::size_t w = 0; w < n_words; ++w) {
-      any_left |= (words_[mine + w] & left[w]) != 0;
-      any_right |= (words_[mine + w] & ~left[w]) != 0;
-    }
-    if (any_left && any_right) {
-      words_.resize(words_.size() + n_words);
-      for (std::size_t w = 0; w < n_words; ++w) {
-        words_[mine + n_words + w] = words_[mine + w] & left[w];
-        words_[mine + w] &= ~left[w];
-      }
-      add_set_gains(cut, node.left, f);
-    }
-    at = any_right ? node.right : node.left;
-  }
-}
-
-std::int64_t Search::value_of(const Cut& cut) const {
-  std::int64_t value = 0;
-  for (std::size_t f = 0; f < cut.n_features(); ++f) {
-    value += cut.alone[static_cast<std::size_t>(cut.cell_start[f] + point_[f])];
-  }
-  for (std::int32_t at : cut.roots) {
-    while (cut.nodes[static_cast<std::size_t>(at)].feature != kLeaf) {
-      const Cut::Node& node = cut.nodes[static_cast<std::size_t>(at)];
-      at = cut.goes_left(node, point_[static_cast<std::size_t>(node.feature)]) ? node.left
-                                                                               : node.right;
-    }
-    value += cut.nodes[static_cast<std::size_t>(at)].value;
-  }
-  return value;
+  });
+  climb(trees(cut), kClimbs);
 }
 
 /// Replay point_ in the model's own arithmetic; an example is kept.
@@ -294,49 +161,6 @@ void Search::write_trial(const Cut& cut) {
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     trial_[static_cast<std::size_t>(cut.feature[f])] =
         cut.cell[static_cast<std::size_t>(cut.cell_start[f] + point_[f])];
-  }
-}
-
-/// Take the largest steps of point_ back, as long as the model stays fooled.
-void Search::pull_back(const Cut& cut) {
-  const auto step_of = [&](std::size_t f, std::int32_t c) {
-    return cut.step[static_cast<std::size_t>(cut.cell_start[f] + c)];
-  };
-  while (!clock_.over()) {
-    double largest = 0;
-    for (std::size_t f = 0; f < cut.n_features(); ++f) {
-      largest = std::max(largest, step_of(f, point_[f]));
-    }
-    if (largest <= 0) return;
-    // Cells nearer than the largest step are an interval of each feature; home is among them.
-    const auto nearer = [&](std::size_t f) {
-      std::int32_t best = -1;
-      for (std::int32_t c = 0; c < cut.n_cells(f); ++c) {
-        if (step_of(f, c) >= largest) continue;
-        if (best < 0 ||
-            gain_[static_cast<std::size_t>(c)] > gain_[static_cast<std::size_t>(best)]) {
-          best = c;
-        }
-      }
-      return best;
-    };
-    const auto move = [&](std::size_t f) {
-      gains(cut, f);
-      const std::int32_t c = nearer(f);
-      value_ += gain_[static_cast<std::size_t>(c)] - gain_[static_cast<std::size_t>(point_[f])];
-      const bool moved = c != point_[f];
-      point_[f] = c;
-      return moved;
-    };
-    for (std::size_t f = 0; f < cut.n_features(); ++f) {
-      if (step_of(f, point_[f]) >= largest) move(f);
-    }
-    bool moved = true;
-    for (int round = 0; round < 3 && moved && value_ < cut.zero; ++round) {
-      moved = false;
-      for (std::size_t f = 0; f < cut.n_features() && value_ < cut.zero; ++f) moved |= move(f);
-    }
-    if (!accept(cut)) return;
   }
 }
 
@@ -502,8 +326,8 @@ void Search::add_cost_vote(const Cut& cut, const State& state, std::size_t f, do
 /// those that the upper half would.
 Search::Branch Search::choose(const Cut& cut, const State& state) {
   const std::size_t n_features = cut.n_features();
-  ballot_.assign(cut.cell.size() + n_features, 0);     // at s: hurt if the cell is below s
-  ballot_up_.assign(cut.cell.size() + n_features, 0);  // at s: hurt if the cell is s or above
+  below_.assign(cut.cell.size() + n_features, 0);  // at s: hurt if the cell is below s
+  above_.assign(cut.cell.size() + n_features, 0);  // at s: hurt if the cell is s or above
   const auto at = [&](std::size_t f) { return static_cast<std::size_t>(cut.cell_start[f]) + f; };
   for (std::size_t t = 0; t < cut.factors.size(); ++t) {
     const Cut::Factor& factor = cut.factors[t];
@@ -523,8 +347,8 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
       const Cells cells = state.cells[f];
       const Cells hull = cut.hull(link, cut.id[link.id + static_cast<std::size_t>(leaf)], cells);
       const double weight = static_cast<double>(high - low) + 1;
-      if (hull.lo > cells.lo) ballot_[at(f) + static_cast<std::size_t>(hull.lo)] += weight;
-      if (hull.hi < cells.hi) ballot_up_[at(f) + static_cast<std::size_t>(hull.hi) + 1] += weight;
+      if (hull.lo > cells.lo) below_[at(f) + static_cast<std::size_t>(hull.lo)] += weight;
+      if (hull.hi < cells.hi) above_[at(f) + static_cast<std::size_t>(hull.hi) + 1] += weight;
     }
   }
   Branch best{0, -1};
@@ -532,9 +356,9 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
   for (std::size_t f = 0; f < n_features; ++f) {
     const Cells cells = state.cells[f];
     if (cells.lo == cells.hi) continue;
-    double* below = ballot_.data() + at(f);
-    const double* above = ballot_up_.data() + at(f);
-    if (!state.held.empty()) add_cost_vote(cut, state, f, below, ballot_up_.data() + at(f));
+    double* below = below_.data() + at(f);
+    const double* above = above_.data() + at(f);
+    if (!state.held.empty()) add_cost_vote(cut, state, f, below, above_.data() + at(f));
     for (std::int32_t s = cells.hi - 1; s > cells.lo; --s) below[s] += below[s + 1];
     double up = 0;
     for (std::int32_t s = cells.lo + 1; s <= cells.hi; ++s) {

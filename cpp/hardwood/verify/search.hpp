@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "hardwood/verify/cut.hpp"
+#include "hardwood/cells/point_search.hpp"
+#include "hardwood/verify/cut_trees.hpp"
 #include "hardwood/verify/messages.hpp"
 #include "hardwood/watch.hpp"
 
@@ -38,7 +39,7 @@ enum class Effort : std::uint8_t { kRoot, kFull };
 using Point = std::vector<std::int32_t>;
 
 /// Decides whether a cut holds a point that fools the model: bound, try, branch.
-class Search {
+class Search : protected cells::PointSearch<CutTrees> {
  public:
   /// What `target` says may change between questions.
   Search(const Ensemble& ensemble, const Ball& ball, const Target& target, const Clock& clock)
@@ -63,7 +64,7 @@ class Search {
     return margin_[0];
   }
   /// Whether a point misses the target, by the model itself.
-  bool fools(const Point& point);
+  bool fools(const Point& point) { return ensemble_.fooled(target_, point, margin_); }
 
  protected:
   struct Span {
@@ -76,14 +77,9 @@ class Search {
   };
 
   bool try_point(const Cut& cut, const State& state);
-  void vote(const Cut& cut, const State& state);
-  void climb(const Cut& cut, const State& state);
-  void gains(const Cut& cut, std::size_t f);
-  void add_gains(const Cut& cut, std::int32_t at, std::int32_t f, std::int32_t lo, std::int32_t hi);
-  void add_set_gains(const Cut& cut, std::int32_t at, std::int32_t f);
-  std::int64_t value_of(const Cut& cut) const;
+  void vote_and_climb(const Cut& cut, const State& state);
+  CutTrees trees(const Cut& cut) { return {cut, words_}; }
   bool accept(const Cut& cut);
-  void pull_back(const Cut& cut);
   bool settled(const Cut& cut, State& state);
   bool settle_set(const Cut& cut, State& state, std::size_t f);
   bool rounds_away(const Cut& cut, State& state);
@@ -108,11 +104,8 @@ class Search {
   Point trial_;
   std::int64_t n_near_ = 0;  // settled boxes whose value is enough but which do not fool
 
-  std::vector<std::int32_t> point_;  // cells of the cut
-  std::int64_t value_ = 0;           // of point_
-  std::vector<std::int64_t> gain_;
-  std::vector<double> ballot_;
-  std::vector<double> ballot_up_;
+  std::vector<double> below_;
+  std::vector<double> above_;
   std::vector<std::int32_t> open_;
   std::vector<Word> words_;
 
