@@ -1,7 +1,6 @@
 """What boosted classifiers and regressors share: everything but labels."""
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
@@ -10,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +20,6 @@ from hardwood.ensemble.boosting import (
     EvalsResult,
     Model,
     Sampling,
-    Scorer,
     Table,
     Validation,
     Watch,
@@ -43,13 +39,13 @@ from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
 from hardwood.ensemble.ranked import CategorySums, Ranks
 from hardwood.estimators._base import (
     Columns,
-    RobustEstimator,
     TargetData,
     attacker,
     refuse_categories,
     refuse_kinds,
     warn_if_constant,
 )
+from hardwood.estimators._validation import ValidatedEstimator, accepted, dense
 from hardwood.grow.exact import ExactTable
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
@@ -59,15 +55,7 @@ from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, as_threat
 
 
-def accepted(X: Any) -> dict[str, Any]:
-    """What X may be, and become: what float32 holds, as the integers of images, takes no more."""
-    dtype = getattr(X, "dtype", None)
-    small = isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
-    types = (np.float32, np.float64) if small else (np.float64, np.float32)
-    return {"dtype": types, "order": "C", "accept_sparse": ("csr", "csc")}
-
-
-class BoostingEstimator(RobustEstimator, ABC):
+class BoostingEstimator(ValidatedEstimator):
     """Base of the boosting estimators; parameters are those of the classifier."""
 
     method: str
@@ -100,7 +88,6 @@ class BoostingEstimator(RobustEstimator, ABC):
     _grown: Trees  # from which more rounds go on: before the leaves of all classes were refitted
 
     _ranks: Ranks | None = None  # the categories as certified training saw them
-    _known: tuple[FloatArray, FloatArray] | None = None  # rows whose margins are at hand
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "eps": "no_validation",
@@ -289,7 +276,7 @@ class BoostingEstimator(RobustEstimator, ABC):
         if method == "exact":
             refuse_categories(data.columns)
             refuse_kinds(reach)
-            return ExactTable(_dense(data.X), reach, n_threads=n_threads)
+            return ExactTable(dense(data.X), reach, n_threads=n_threads)
         return HistTable(
             data.X,
             reach,
@@ -356,10 +343,10 @@ class BoostingEstimator(RobustEstimator, ABC):
         """Validation rows with what the model so far says of them."""
         weight = _check.weights(held.weight)
         if not self._certifies(reach):
-            X = _dense(held.X)
+            X = dense(held.X)
             return Validation(X, held.y, weight, self._margin_to_start(model, X), self.n_jobs)
         rows, reach = as_thresholds(held.X, ranks, reach)
-        X, n_threads = _dense(rows), thread_count(self.n_jobs)
+        X, n_threads = dense(rows), thread_count(self.n_jobs)
         return CertifiedValidation(
             X,
             held.y,
@@ -374,86 +361,6 @@ class BoostingEstimator(RobustEstimator, ABC):
 
     def _history_to_continue(self) -> EvalsResult:
         return copy.deepcopy(self.evals_result_) if self._continues() else {}
-
-    def _scorer(self, model: Model, held_out: TargetData) -> Scorer:
-        scorer = check_scoring(self, self.scoring)
-        X, y = _dense(held_out.X), self._as_given(held_out.y)
-
-        def score(validation: Validation) -> float:
-            # A fitted estimator of the rounds so far, that knows the margins of these rows already.
-            fitted = copy.copy(self)
-            fitted.trees_ = model.for_users(model.trees())
-            fitted._known = (X, validation.margin.astype(np.float64))
-            kwargs = {} if validation.weight is None else {"sample_weight": validation.weight}
-            return float(scorer(fitted, X, y, **kwargs))
-
-        return score
-
-    def _as_given(self, y: Float32Array) -> npt.NDArray[Any]:
-        """Labels as the user has them."""
-        return y
-
-    def _hold_out(self, data: TargetData, stratify: Any) -> tuple[TargetData, TargetData]:
-        n = data.X.shape[0]
-        try:
-            kept, held = train_test_split(
-                np.arange(n),
-                test_size=self.validation_fraction,
-                random_state=self._seed(),
-                stratify=stratify,
-            )
-        except ValueError as error:
-            raise ValueError(
-                f"early_stopping cannot hold out validation_fraction={self.validation_fraction} of "
-                f"{n} rows: {error} Pass X_val and y_val, or more rows."
-            ) from error
-        return _some_rows(data, kept), _some_rows(data, held)
-
-    def _held_out(
-        self, data: TargetData, loss: Loss, X_val: Any, y_val: Any, eval_set: Any
-    ) -> tuple[TargetData, dict[str, TargetData]]:
-        """The rows to train on, and validation rows by name: given ones, or some held out."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val belong together; pass both or none.")
-        given: dict[str, tuple[Any, Any]] = {}
-        if X_val is not None:
-            given["validation"] = X_val, y_val
-        if eval_set is not None:
-            if given:
-                raise ValueError("X_val and eval_set both give validation rows; pass one of them.")
-            given = _named_pairs(eval_set)
-        if given:
-            return data, {
-                name: self._checked_validation(*pair, name, data, loss)
-                for name, pair in given.items()
-            }
-        if not self.early_stopping:
-            return data, {}
-        data, held = self._hold_out(data, self._strata(data))
-        return data, {"validation": held}
-
-    def _checked_validation(
-        self, X: Any, y: Any, name: str, data: TargetData, loss: Loss
-    ) -> TargetData:
-        number = name.removeprefix("validation").removeprefix("_")
-        called = ("X_val", "y_val") if not number else (f"eval_set[{number}]",) * 2
-        try:
-            rows = self._check_rows(X, **accepted(X))
-        except ValueError as error:
-            raise ValueError(f"{called[0]} cannot be used: {error}") from error
-        try:
-            numbers = self._as_numbers(y, rows.shape[0], loss)
-        except ValueError as error:
-            raise ValueError(f"{called[1]} cannot be used: {error}") from error
-        return TargetData(rows, numbers, None, data.columns)
-
-    @abstractmethod
-    def _as_numbers(self, y: Any, n_rows: int, loss: Loss) -> Float32Array:
-        """Labels or targets as the loss takes them."""
-
-    def _strata(self, data: TargetData) -> Any:
-        """What rows that are held out shall have in the same shares as the others."""
-        return None
 
     def _margin(self, X: Any) -> FloatArray:
         if self._known is not None and X is self._known[0]:
@@ -477,7 +384,7 @@ class BoostingEstimator(RobustEstimator, ABC):
         """The margin after every round, added up as `Trees.margin` does it."""
         check_is_fitted(self, "trees_")
         trees = self.trees_
-        leaf = trees.apply(_dense(self._check_rows(X, **accepted(X))), n_jobs=self.n_jobs)
+        leaf = trees.apply(dense(self._check_rows(X, **accepted(X))), n_jobs=self.n_jobs)
         margin = np.tile(trees.base.astype(np.float32), (len(leaf), 1))
         for k in range(trees.n_trees):
             output = trees.tree_output[k]
@@ -587,25 +494,6 @@ def as_thresholds(X: Any, ranks: Ranks | None, reach: Reach) -> tuple[Any, Reach
     """
     rows = X if ranks is None else ranks.rank(X)
     if reach.blank.any():
-        rows = _dense(rows).copy()
+        rows = dense(rows).copy()
         rows[:, reach.blank] = np.nan
     return rows, replace(reach, changes={}, blank=np.zeros_like(reach.blank))
-
-
-def _dense(X: Any) -> FloatArray:
-    return np.ascontiguousarray(X.toarray() if issparse(X) else X, dtype=np.float64)
-
-
-def _named_pairs(eval_set: Any) -> dict[str, tuple[Any, Any]]:
-    """XGBoost's list of (X, y), with XGBoost's names; one pair alone is a list of one."""
-    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
-    if not isinstance(pairs, list) or not all(
-        isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs
-    ):
-        raise ValueError(f"eval_set must be a list of pairs (X, y), got {type(eval_set).__name__}.")
-    return {f"validation_{at}": (pair[0], pair[1]) for at, pair in enumerate(pairs)}
-
-
-def _some_rows(data: TargetData, rows: npt.NDArray[np.intp]) -> TargetData:
-    weight = None if data.weight is None else data.weight[rows]
-    return TargetData(data.X[rows], data.y[rows], weight, data.columns)

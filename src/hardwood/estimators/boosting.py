@@ -15,7 +15,8 @@ from hardwood.ensemble import loss as losses
 from hardwood.ensemble.certified import OneVsRest
 from hardwood.ensemble.loss import Float32Array, Loss
 from hardwood.estimators._base import TargetData
-from hardwood.estimators._boosting import BoostingEstimator, accepted
+from hardwood.estimators._boosting import BoostingEstimator
+from hardwood.estimators._validation import accepted
 
 
 class RobustGradientBoostingClassifier(ClassifierMixin, BoostingEstimator):

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FLOAT32_MAX, FloatArray, IntArray, as_table, named
+from hardwood._check import FloatArray, as_table
 from hardwood.threat import toml, words
 from hardwood.threat.frame import steps_of
-from hardwood.threat.reach import Changes, Group, Reach
+from hardwood.threat.reach import Reach
 from hardwood.threat.steps import (
     ANY,
-    Relative,
     check_step,
     entries,
     is_number,
@@ -25,6 +24,7 @@ from hardwood.threat.steps import (
     plain,
     scaled,
 )
+from hardwood.threat.table import Table
 
 Norm = Literal["inf", 1, 2, 0]
 NORMS: tuple[Norm, ...] = ("inf", 1, 2, 0)
@@ -285,128 +285,7 @@ class Threat:
             Arrays with one entry per feature.
         """
         names = None if feature_names is None else list(feature_names)
-        categories = categories or {}
-        low = _limits("low", self.low, -FLOAT32_MAX, n_features, names)
-        high = _limits("high", self.high, FLOAT32_MAX, n_features, names)
-        if np.any(low > high):
-            f = int(np.argmax(low > high))
-            raise ValueError(
-                f"low must not exceed high, got low={low[f]} and high={high[f]} for feature {f}."
-            )
-
-        def positions(what: str, columns: Iterable[Any]) -> list[int]:
-            return [_position(column, n_features, names, what) for column in columns]
-
-        fixed, blank = positions("fixed", self.fixed), np.zeros(n_features, dtype=bool)
-        blank[positions("blank", self.blank)] = True
-        whole = np.zeros(n_features, dtype=bool)
-        whole[list(integer) if self.integer is None else positions("integer", self.integer)] = True
-        named_codes = [feature for feature, known in categories.items() if known is not None]
-        whole[named_codes] = False
-        counted = self.norm == 0 and is_number(self.eps)
-        every = [self.eps] * n_features if is_step(self.eps) else self.eps
-        listed = _per_feature("eps", [0.0] * n_features if counted else every, n_features, names)
-        for feature in fixed:
-            listed[feature] = 0.0
-        groups = self._groups(listed, fixed, positions)
-        counts = any(step is ANY or isinstance(step, Mapping) for step in listed)
-        changes = self._changes(listed, categories, names)
-        steps = np.array([pair(step) for step in listed], dtype=np.float64).reshape(-1, 2)
-        share = np.zeros((n_features, 2))
-        for feature, step in enumerate(listed):
-            if isinstance(step, Relative):
-                share[feature] = step.down, step.up
-        if counted:
-            steps[:] = np.inf if self.eps >= 1 else 0.0
-            steps[fixed] = 0.0
-        for feature in named_codes:  # numbers say nothing about categories
-            steps[feature] = share[feature] = 0.0
-        return self._spelled(steps, share, low, high, whole, blank, changes, groups, counts)
-
-    def _spelled(
-        self,
-        steps: FloatArray,
-        share: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        whole: npt.NDArray[np.bool_],
-        blank: npt.NDArray[np.bool_],
-        changes: Changes,
-        groups: tuple[Group, ...],
-        counts: bool,
-    ) -> Reach:
-        """Put it together; `counts`: categories change, if only of columns that nobody reads."""
-        sizes = steps[(steps > 0) & np.isfinite(steps)]
-        others = share.any() or blank.any() or counts or any(g.moves for g in groups)
-        if self.norm == 0 and is_number(self.eps):
-            radius = float(self.eps)
-        elif self.norm == 0:
-            n_movable = np.count_nonzero(steps.any(axis=1) | share.any(axis=1) | blank)
-            n_movable += len(set(changes) - set(np.flatnonzero(blank)))
-            n_movable += sum(group.moves for group in groups)
-            radius = float(n_movable if self.max_changes is None else self.max_changes)
-        else:
-            radius = float(steps.max(initial=0.0)) or float(others)
-        unit = radius if 0 < radius < np.inf and self.norm != 0 else 1.0
-        return Reach(
-            limits=np.ascontiguousarray(np.column_stack([steps, low, high])),
-            down_scale=_scale(steps[:, 0] + share[:, 0], unit),
-            up_scale=_scale(steps[:, 1] + share[:, 1], unit),
-            radius=radius,
-            share=share,
-            whole=whole,
-            blank=blank,
-            changes=changes,
-            groups=groups,
-            max_changes=self.max_changes or 0,
-            only=self.only,
-            unit=unit,
-            multiples=self.norm != 0 and bool(others or len(np.unique(sizes)) > 1),
-        )
-
-    def _groups(self, listed: list[Any], fixed: list[int], positions: Any) -> tuple[Group, ...]:
-        """One-hot groups by position; their columns are no numbers any more."""
-        groups: list[Group] = []
-        for group in self.one_hot:
-            columns = tuple(positions("one_hot", group))
-            if any(set(columns) & set(other.columns) for other in groups):
-                raise ValueError(f"one_hot names a column of {list(group)!r} twice.")
-            still = isinstance(self.eps, list) and not any(
-                listed[column] is ANY or any(pair(listed[column])) for column in columns
-            )
-            groups.append(Group(columns, not still and not set(columns) & set(fixed)))
-            for column in columns:
-                listed[column] = 0.0
-        return tuple(groups)
-
-    def _changes(
-        self,
-        listed: list[Any],
-        categories: Mapping[int, Sequence[Any] | Mapping[int, Any] | None],
-        names: list[str] | None,
-    ) -> Changes:
-        """What each code of a feature of categories may become."""
-        changes: dict[int, tuple[IntArray, ...]] = {}
-        for feature, step in enumerate(listed):
-            column = feature if names is None else names[feature]
-            if step is ANY or isinstance(step, Mapping):
-                if feature not in categories:
-                    raise ValueError(
-                        f"The threat changes categories of column {column!r}, but to this model "
-                        f"it holds numbers; give it a number, a pair (down, up) or hw.relative."
-                    )
-                known = categories[feature]
-                if known is not None:
-                    codes = known if isinstance(known, Mapping) else dict(enumerate(known))
-                    changes[feature] = _codes(step, codes, column)
-            elif categories.get(feature) is not None and not is_step(self.eps):
-                if isinstance(step, Relative) or any(pair(step)):
-                    raise ValueError(
-                        f"The threat moves column {column!r} by {step!r}, but to this model it "
-                        f"holds categories; give it hw.ANY, {{category: [categories it can "
-                        f"become]}}, or 0."
-                    )
-        return changes
+        return Table(n_features, names, categories or {}, integer).spell_out(self)
 
     def ball(
         self, X: npt.ArrayLike, feature_names: Sequence[str] | None = None
@@ -558,11 +437,6 @@ def _columns(what: str, given: Any) -> tuple[int | str, ...]:
     return columns  # type: ignore[no-any-return]
 
 
-def _scale(step: FloatArray, unit: float) -> FloatArray:
-    # A direction that is closed needs no scale; 1 avoids 0 / 0. Unlimited steps are not scaled.
-    return np.where((step > 0) & np.isfinite(step), step / unit, 1.0)
-
-
 def _check_range(low: Any, high: Any) -> None:
     """Refuse a range that is empty, as far as it is known without a table."""
     for column, least in entries(low):
@@ -572,87 +446,3 @@ def _check_range(low: Any, high: Any) -> None:
                 at = column if other is None else other
                 of = "" if at is None else f" for column {at!r}"
                 raise ValueError(f"low must not exceed high, got low={least}, high={most}{of}.")
-
-
-def _codes(step: Any, known: Mapping[int, Any], column: Any) -> tuple[IntArray, ...]:
-    """Sorted codes that each code may become, itself included; at last, those of unknown ones."""
-    every = np.sort(np.fromiter(known, dtype=np.int32))
-    n_codes = int(every.max(initial=-1)) + 1
-    code = {category: position for position, category in known.items()}
-
-    def code_of(category: Any) -> int:
-        if category not in code:
-            shown = ", ".join(repr(one) for one in list(code)[:8])
-            raise ValueError(
-                f"The threat names the category {category!r} of column {column!r}, which the model "
-                f"does not know; it knows {shown}{', ...' if len(code) > 8 else ''}."
-            )
-        return code[category]
-
-    if step is ANY:
-        others = dict.fromkeys([*every.tolist(), n_codes], every)
-    else:
-        others = {
-            code_of(category): every if to is ANY else np.array([code_of(one) for one in to])
-            for category, to in step.items()
-        }
-    alone = np.arange(n_codes, dtype=np.int32)
-    listed = [
-        every
-        if others.get(at) is every and at in known
-        else np.union1d(alone[at : at + 1], others.get(at, alone[:0])).astype(np.int32)
-        for at in range(n_codes + 1)
-    ]
-    return tuple(listed)
-
-
-def _position(feature: Any, n_features: int, names: list[str] | None, what: str) -> int:
-    if isinstance(feature, str):
-        if names is None:
-            raise ValueError(
-                f"{what} names the feature {feature!r}, but the columns have no names; "
-                f"pass a data frame, or use positions."
-            )
-        position = named(feature, names)
-        if position is None:
-            shown = ", ".join(repr(name) for name in names[:8]) + (
-                ", ..." if len(names) > 8 else ""
-            )
-            raise ValueError(f"{what} names the feature {feature!r}, but the columns are {shown}.")
-        return position
-    if not isinstance(feature, int) or isinstance(feature, bool):
-        raise ValueError(f"{what} must name features or give their positions, got {feature!r}.")
-    if not 0 <= feature < n_features:
-        raise ValueError(
-            f"{what} names feature {feature}, but there are {n_features} features "
-            f"(0 to {n_features - 1})."
-        )
-    return feature
-
-
-def _per_feature(
-    what: str, given: Any, n_features: int, names: list[str] | None, default: Any = 0.0
-) -> list[Any]:
-    """One entry per feature from a sequence or from a mapping of the features that differ."""
-    if isinstance(given, Mapping):
-        listed = [default] * n_features
-        for feature, entry in given.items():
-            listed[_position(feature, n_features, names, what)] = entry
-        return listed
-    if len(given) != n_features:
-        raise ValueError(
-            f"{what} has {len(given)} entries but X has {n_features} features; "
-            f"pass one number, or one entry per feature."
-        )
-    return list(given)
-
-
-def _limits(
-    what: str, given: Any, default: float, n_features: int, names: list[str] | None
-) -> FloatArray:
-    """Ends of the valid range; an entry of None, like an infinite one, is no limit."""
-    every = given if isinstance(given, Mapping | list | tuple) else [given] * n_features
-    listed = _per_feature(what, every, n_features, names, None)
-    ends = [default if entry is None else entry for entry in listed]
-    limited: FloatArray = np.clip(np.array(ends, dtype=np.float64), -FLOAT32_MAX, FLOAT32_MAX)
-    return limited

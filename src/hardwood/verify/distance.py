@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
@@ -162,18 +163,8 @@ def minimal_distance(
     if target is not None:
         found.reason[wrong] = "has this label already"
         wrong[:] = False
-    exact = np.where(found.lower == found.upper, "exact", "unknown")
-    status = np.where(wrong, "misclassified", exact)
-    warn_undecided(status, effort)
-    return DistanceResult(
-        lower=found.lower,
-        upper=found.upper,
-        status=status,
-        reason=np.where(wrong, "the model gets this row wrong without an attack", found.reason),
-        X_adv=given.back(found.X_adv, np.isfinite(found.upper)),
-        norm=norm,
-        given=given,
-    )
+    why = "the model gets this row wrong without an attack"
+    return _told(found, wrong, why, norm, given, effort)
 
 
 def _distance_to_change(
@@ -213,15 +204,21 @@ def _distance_to_change(
     unfold(found.X_adv, reach.groups)
     found = in_multiples(found, reach)
     off = (output < low) | (output > high)
-    status = np.where(
-        off, "misclassified", np.where(found.lower == found.upper, "exact", "unknown")
-    )
+    return _told(found, off, "the output is off by more than change already", norm, given, effort)
+
+
+def _told(
+    found: Found, wrong: npt.NDArray[np.bool_], why: str, norm: Norm, given: Given, effort: Effort
+) -> DistanceResult:
+    """The result of a search; rows that are `wrong` without an attack say why."""
+    exact = np.where(found.lower == found.upper, "exact", "unknown")
+    status = np.where(wrong, "misclassified", exact)
     warn_undecided(status, effort)
     return DistanceResult(
         lower=found.lower,
         upper=found.upper,
         status=status,
-        reason=np.where(off, "the output is off by more than change already", found.reason),
+        reason=np.where(wrong, why, found.reason),
         X_adv=given.back(found.X_adv, np.isfinite(found.upper)),
         norm=norm,
         given=given,
