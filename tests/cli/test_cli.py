@@ -8,6 +8,7 @@ import pytest
 
 import hardwood
 from command import run
+from hardwood.cli.main import COMMANDS
 
 
 def test_version():
@@ -17,7 +18,7 @@ def test_version():
 def test_help_names_the_commands():
     done = run("--help")
     assert done.returncode == 0
-    for command in ("demo", "convert", "reproduce"):
+    for command in COMMANDS:
         assert f" {command} " in done.stdout
 
 
