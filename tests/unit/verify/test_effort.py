@@ -122,12 +122,10 @@ def test_attacks_return_what_they_have(hard, method):
     norm = 2 if method in ("descent", "cheng") else 1
 
     def call(**limit):
-        many = np.tile(np.arange(len(X)), 30 if method in ("symbolic", "descent") else 1)
-        return hw.find_adversarial(
-            model, X[many], y[many], method=method, norm=norm, random_state=0, **limit
-        )
+        return hw.find_adversarial(model, X, y, method=method, norm=norm, random_state=0, **limit)
 
-    found = pressing(call)
+    # HiGHS tells nothing before its first row is done.
+    found = pressing(call) if method == "kantchelian" else call(progress=Press())
     assert (found.status != "misclassified").any()
     assert (found.lower <= found.distance).all()
     assert not call(**AT_ONCE).success.any()
