@@ -284,7 +284,7 @@ def try_one(name, data):
     """Whether the input is one of its format; raises what must not come out of the door."""
     if name in audited():
         return try_report(name, data)
-    unsaid = Unsaid(n_features=4) if xgboost_dump.speaks_bytes(data) else None
+    unsaid = Unsaid(n_features=4) if xgboost_dump.can_load_bytes(data) else None
     try:
         trees = load_bytes(data, unsaid=unsaid)
     except (hw.ModelFileError, hw.UnsupportedModelError):

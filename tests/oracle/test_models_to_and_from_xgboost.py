@@ -207,17 +207,17 @@ def test_what_cannot_be_read_is_refused_by_name():
 def test_the_gate_names_tree_node_and_row():
     X, y = table("imbalanced")
     booster = trained("binary", X, y)
-    trees, witness = loader.load(booster)
+    trees, reference = loader.load(booster)
     threshold = trees.threshold.copy()
     at = int(trees.tree_start[4])
     threshold[at] = np.nextafter(threshold[at], np.float32(np.inf))
     with pytest.raises(
         hw.UnsupportedModelError, match=r"Booster .* tree 4 sends a row to node \d+"
     ):
-        gate.check(trees.replace(threshold=threshold), witness)
+        gate.check(trees.replace(threshold=threshold), reference)
     with pytest.raises(hw.UnsupportedModelError, match=r"margin is .* rows, first on \["):
-        gate.check(trees.replace(base=[0.0]), witness)
+        gate.check(trees.replace(base=[0.0]), reference)
     value = trees.value.copy()
     value[trees.feature < 0] = np.nextafter(value[trees.feature < 0], np.float32(9))
     with pytest.raises(hw.UnsupportedModelError, match="margin is"):
-        gate.check(trees.replace(value=value), witness)
+        gate.check(trees.replace(value=value), reference)

@@ -17,18 +17,18 @@ from hardwood.ensemble.boosting import (
     EarlyStopping,
     EvalsResult,
     Model,
+    Monitor,
     Rounds,
     Sampling,
     Scorer,
     Validation,
-    Watch,
     boost,
     log_progress,
 )
 from hardwood.ensemble.certified import (
+    CertifiedMonitor,
     CertifiedParts,
     CertifiedValidation,
-    CertifiedWatch,
     Ends,
     OneVsRest,
     boost_certified,
@@ -195,10 +195,10 @@ class _Boosting:
             margin=margin,
             part=part,
         )
-        watch = self._watch(model, loss)
-        n_rounds = self._rounds_left(model, watch)
-        trees = boost(booster, n_rounds, watch, lambda rounds: self._report(rounds, watch))
-        return Outcome(trees, watch.evals_result)
+        monitor = self._monitor(model, loss)
+        n_rounds = self._rounds_left(model, monitor)
+        trees = boost(booster, n_rounds, monitor, lambda rounds: self._report(rounds, monitor))
+        return Outcome(trees, monitor.evals_result)
 
     def _rules(self, loss: Loss, model: Model) -> NewtonRules:
         rules = self.estimator._rules(loss)
@@ -206,20 +206,20 @@ class _Boosting:
         unit = loss.unit(self.y, weight, model.base, self.part.others)
         return replace(rules, least_gain=rules.least_gain * unit)
 
-    def _rounds_left(self, model: Model, watch: Watch) -> int:
-        return 0 if _stopped(watch) else self.estimator.n_estimators - model.n_rounds
+    def _rounds_left(self, model: Model, monitor: Monitor) -> int:
+        return 0 if _stopped(monitor) else self.estimator.n_estimators - model.n_rounds
 
-    def _report(self, rounds: Rounds, watch: Watch) -> None:
+    def _report(self, rounds: Rounds, monitor: Monitor) -> None:
         """Let somebody keep the model so far, now and then."""
         share, n_rounds = self.share, rounds.model.n_rounds
         if share.report is None or not share.every or n_rounds % share.every:
             return
-        checkpoint = Checkpoint(rounds.model.trees(), copy.deepcopy(watch.evals_result))
-        if watch.stopping is not None:
+        checkpoint = Checkpoint(rounds.model.trees(), copy.deepcopy(monitor.evals_result))
+        if monitor.stopping is not None:
             checkpoint = replace(
                 checkpoint,
-                best_score=watch.stopping.best_score,
-                best_round=watch.stopping.best_round,
+                best_score=monitor.stopping.best_score,
+                best_round=monitor.stopping.best_round,
             )
         share.report(checkpoint)
 
@@ -264,7 +264,7 @@ class _Boosting:
             about["classes"] = plan.classes
         return Model(base, plan.n_features, about)
 
-    def _watch(self, model: Model, loss: Loss) -> Watch:
+    def _monitor(self, model: Model, loss: Loss) -> Monitor:
         estimator, share = self.estimator, self.share
         callbacks = list(estimator.callbacks or ())
         if estimator.verbose:
@@ -272,12 +272,12 @@ class _Boosting:
         if callbacks and not share.asks:
             callbacks = [_agrees]
         start = share.start
-        kind = CertifiedWatch if share.plan.certified else Watch
-        watch = kind(callbacks=callbacks, others=self.part.others)
+        kind = CertifiedMonitor if share.plan.certified else Monitor
+        monitor = kind(callbacks=callbacks, others=self.part.others)
         if start is not None:
-            watch.evals_result = copy.deepcopy(start.evals_result)
+            monitor.evals_result = copy.deepcopy(start.evals_result)
         if share.held is None:
-            return watch
+            return monitor
         known = estimator.scoring is not None or isinstance(loss, KnownLoss)
         if estimator.early_stopping and not known:
             raise ValueError(
@@ -290,17 +290,17 @@ class _Boosting:
         y = np.concatenate([empty.y, *(piece.y for piece in share.held)])
         loss.check(y)
         if estimator.scoring is not None:
-            watch.scorer = self._scorer(model, y)
+            monitor.scorer = self._scorer(model, y)
         margin = np.tile(model.base.astype(np.float32), (len(y), 1))
         if start is not None and len(y):
             margin = start.trees.margin(X, n_jobs=estimator.n_jobs).astype(np.float32)
-        watch.validation = self._held_rows(model, X, y, margin)
+        monitor.validation = self._held_rows(model, X, y, margin)
         if estimator.early_stopping:
-            watch.stopping = EarlyStopping(estimator.n_iter_no_change)
+            monitor.stopping = EarlyStopping(estimator.n_iter_no_change)
             if start is not None:
-                watch.stopping.best_score = start.best_score
-                watch.stopping.best_round = start.best_round
-        return watch
+                monitor.stopping.best_score = start.best_score
+                monitor.stopping.best_round = start.best_round
+        return monitor
 
     def _held_rows(
         self, model: Model, X: FloatArray, y: Float32Array, margin: Float32Array
@@ -360,13 +360,13 @@ class _Certified(_Boosting):
             plain=plain if plan.watched and not plan.at_rest else None,
             rows_held=self.part,
         )
-        watch = self._watch(model, loss)
-        assert isinstance(watch, CertifiedWatch)
-        n_rounds = self._rounds_left(model, watch)
+        monitor = self._monitor(model, loss)
+        assert isinstance(monitor, CertifiedMonitor)
+        n_rounds = self._rounds_left(model, monitor)
         trees, grown = boost_certified(
-            booster, n_rounds, watch, lambda rounds: self._report(rounds, watch)
+            booster, n_rounds, monitor, lambda rounds: self._report(rounds, monitor)
         )
-        return Outcome(model.for_users(trees), watch.evals_result, grown)
+        return Outcome(model.for_users(trees), monitor.evals_result, grown)
 
     def _held_rows(
         self, model: Model, X: FloatArray, y: Float32Array, margin: Float32Array
@@ -393,12 +393,12 @@ class _HeldRows(Validation):
             super().add(trees)
 
 
-def _stopped(watch: Watch) -> bool:
+def _stopped(monitor: Monitor) -> bool:
     """Whether the rounds of a checkpoint were enough."""
-    stopping = watch.stopping
+    stopping = monitor.stopping
     if stopping is None or not stopping.best_round:
         return False
-    n_rounds = len(next(iter(watch.evals_result["validation"].values())))
+    n_rounds = len(next(iter(monitor.evals_result["validation"].values())))
     return n_rounds - stopping.best_round >= stopping.n_iter_no_change
 
 

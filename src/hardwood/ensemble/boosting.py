@@ -319,7 +319,7 @@ def log_progress(now: BoostingRound) -> None:
 
 
 @dataclass
-class Watch:
+class Monitor:
     """Who looks at the rounds: the history, early stopping, the callbacks."""
 
     validation: Validation | None = None
@@ -371,7 +371,7 @@ class Watch:
 def boost(
     booster: Rounds,
     n_rounds: int,
-    watch: Watch,
+    monitor: Monitor,
     after: Callable[[Rounds], Any] | None = None,
 ) -> Trees:
     """Add up to `n_rounds` rounds; early stopping cuts the model after its best one.
@@ -380,12 +380,12 @@ def boost(
     """
     for _ in range(n_rounds):
         booster.step()
-        stop = watch.wants_stop(booster)
+        stop = monitor.wants_stop(booster)
         if after is not None:
             after(booster)
         if stop:
             break
     trees = booster.model.trees()
-    if watch.stopping is not None and 0 < watch.stopping.best_round < booster.model.n_rounds:
-        trees = trees.first(watch.stopping.best_round * len(booster.model.base))
+    if monitor.stopping is not None and 0 < monitor.stopping.best_round < booster.model.n_rounds:
+        trees = trees.first(monitor.stopping.best_round * len(booster.model.base))
     return trees

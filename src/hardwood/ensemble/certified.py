@@ -11,7 +11,7 @@ from scipy import sparse
 from hardwood import _core, _sums
 from hardwood._check import FloatArray
 from hardwood.ensemble import loss as losses
-from hardwood.ensemble.boosting import Model, Rounds, Sampling, Validation, Watch, boost
+from hardwood.ensemble.boosting import Model, Monitor, Rounds, Sampling, Validation, boost
 from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, Softmax, Weight
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
@@ -361,7 +361,7 @@ class CertifiedValidation(Validation):
 
 
 @dataclass
-class CertifiedWatch(Watch):
+class CertifiedMonitor(Monitor):
     """Looks at certified figures beside the plain ones; early stopping looks at these."""
 
     def _evaluate(self, booster: Rounds) -> float:
@@ -393,7 +393,7 @@ def _figures(
 def boost_certified(
     booster: CertifiedBooster,
     n_rounds: int,
-    watch: CertifiedWatch,
+    monitor: CertifiedMonitor,
     after: Callable[[Rounds], Any] | None = None,
 ) -> tuple[Trees, Trees]:
     """Add up to `n_rounds` rounds; with many classes, refit all leaves together at the end.
@@ -401,19 +401,21 @@ def boost_certified(
     Gives the finished model, and the one that more rounds would go on from. The figures of the
     last round that is kept become those of the finished one.
     """
-    grown = boost(booster, n_rounds, watch, after)
+    grown = boost(booster, n_rounds, monitor, after)
     if len(booster.model.base) == 1:
         return grown, grown
     trees = booster.refit_together(grown)
-    _correct(watch, booster, trees, grown.n_trees // grown.n_outputs)
+    _correct(monitor, booster, trees, grown.n_trees // grown.n_outputs)
     return trees, grown
 
 
-def _correct(watch: CertifiedWatch, booster: CertifiedBooster, trees: Trees, n_kept: int) -> None:
+def _correct(
+    monitor: CertifiedMonitor, booster: CertifiedBooster, trees: Trees, n_kept: int
+) -> None:
     """Put the figures of a refitted model in the place of those before."""
     loss, n_threads = booster.loss, booster.rules.n_threads
-    held = watch.all_held()
-    for where, history in watch.evals_result.items():
+    held = monitor.all_held()
+    for where, history in monitor.evals_result.items():
         rows: Any = booster if where == "train" else held[where]
         y, weight = rows.y, rows.weight
         if where == "train":
@@ -421,8 +423,8 @@ def _correct(watch: CertifiedWatch, booster: CertifiedBooster, trees: Trees, n_k
         else:
             margin, ends = _looked_at(trees, rows.X, booster.reach, n_threads)
         new = {
-            "loss": loss.mean(y, margin, weight, watch.others),
-            **dict(_figures(loss, y, weight, ends, watch.others)),
+            "loss": loss.mean(y, margin, weight, monitor.others),
+            **dict(_figures(loss, y, weight, ends, monitor.others)),
         }
         for name, values in history.items():
             # Rounds are counted from the end: an earlier fit may have kept no history.

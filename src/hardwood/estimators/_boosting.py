@@ -19,18 +19,18 @@ from hardwood.ensemble.boosting import (
     EarlyStopping,
     EvalsResult,
     Model,
+    Monitor,
     Sampling,
     Table,
     Validation,
-    Watch,
     boost,
     has_split,
     log_progress,
 )
 from hardwood.ensemble.certified import (
     CertifiedBooster,
+    CertifiedMonitor,
     CertifiedValidation,
-    CertifiedWatch,
     Ends,
     boost_certified,
     margin_loss,
@@ -141,9 +141,9 @@ class BoostingEstimator(ValidatedEstimator):
             refuse_one_of_many(reach, len(model.base))
             ranks = self._ranks_to_start(data, weight, reach, model)
             rows, threat = as_thresholds(data.X, ranks, reach)
-        watch = self._watch(model, held_out, loss, reach, ranks, only)
+        monitor = self._monitor(model, held_out, loss, reach, ranks, only)
         n_rounds = self.n_estimators - model.n_rounds
-        if isinstance(watch, CertifiedWatch):
+        if isinstance(monitor, CertifiedMonitor):
             assert isinstance(loss, KnownLoss)
             certified = CertifiedBooster(
                 X=rows,
@@ -160,7 +160,7 @@ class BoostingEstimator(ValidatedEstimator):
                 rules=rules,
                 model=model,
             )
-            trees, grown = boost_certified(certified, n_rounds, watch)
+            trees, grown = boost_certified(certified, n_rounds, monitor)
             trees = model.for_users(trees)
         else:
             booster = Booster(
@@ -176,7 +176,7 @@ class BoostingEstimator(ValidatedEstimator):
                 margin=self._margin_to_start(model, data.X),
                 part=Part.whole(len(data.y)),
             )
-            trees = grown = boost(booster, n_rounds, watch)
+            trees = grown = boost(booster, n_rounds, monitor)
 
         def splits(other: Reach, others: NewtonRules) -> bool:
             method = "hist" if ranks is not None else self.method
@@ -188,7 +188,7 @@ class BoostingEstimator(ValidatedEstimator):
         self._grown = grown
         self._ranks = ranks
         self.n_estimators_ = trees.n_trees // trees.n_outputs
-        self.evals_result_ = watch.evals_result
+        self.evals_result_ = monitor.evals_result
 
     def _signs(self, columns: Columns, loss: Loss) -> npt.NDArray[np.int8]:
         """Along which features the model must rise or fall."""
@@ -301,7 +301,7 @@ class BoostingEstimator(ValidatedEstimator):
             n_threads=thread_count(self.n_jobs),
         )
 
-    def _watch(
+    def _monitor(
         self,
         model: Model,
         held_out: dict[str, TargetData],
@@ -309,11 +309,11 @@ class BoostingEstimator(ValidatedEstimator):
         reach: Reach,
         ranks: Ranks | None,
         only: int,
-    ) -> Watch:
+    ) -> Monitor:
         callbacks = list(self.callbacks or ())
         if self.verbose:
             callbacks.append(log_progress)
-        kind = CertifiedWatch if self._certifies(reach) else Watch
+        kind = CertifiedMonitor if self._certifies(reach) else Monitor
         if not held_out:
             return kind(callbacks=callbacks, evals_result=self._history_to_continue())
         name = list(held_out)[-1]

@@ -31,7 +31,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     """Ask everything that an audit of a regression model tells."""
     clock = findings.Clock(settings)
     clock.tell("reading the model", 0, 1)
-    trees, witness = open_model(model, like=X)
+    trees, reference = open_model(model, like=X)
     outputs = Outputs.of(trees, X, settings.n_jobs)
     reach = outputs.reach(threat)
     findings.refuse_idle(reach, threat)
@@ -85,7 +85,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         },
         "versions": findings.versions(),
     }
-    content["checks"] = _checks(content, outputs, reach, threat, witness is not None)
+    content["checks"] = _checks(content, outputs, reach, threat, reference is not None)
     return content
 
 

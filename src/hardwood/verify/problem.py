@@ -123,7 +123,7 @@ class Problem:
         threshold: float | None = None,
     ) -> "Problem":
         """Load the model and check its rows and labels; without y, labels are the model's own."""
-        trees, witness = open_model(model, like=X, threshold=threshold)
+        trees, reference = open_model(model, like=X, threshold=threshold)
         trees.need_labels()
         table = trees.rows(X)
         n_threads = _check.thread_count(n_jobs)
@@ -131,7 +131,7 @@ class Problem:
             label = trees.predict_class(table, n_jobs=n_threads).astype(np.int32)
         else:
             label = _check.labels(y, trees.classes, trees.n_classes, len(table))
-        source = None if witness is None else witness.label
+        source = None if reference is None else reference.label
         wanted = None if target is None else label_position(trees, target, "target")
         return cls(trees, table, label, n_threads, source, wanted, _whole(trees, X))
 

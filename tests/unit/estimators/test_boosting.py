@@ -37,8 +37,8 @@ def test_margins_of_training_are_those_of_the_model(method, n_classes, monkeypat
     X[::7, 1] = np.nan
     margins = []
 
-    def boost(booster, n_rounds, watch):
-        trees = real(booster, n_rounds, watch)
+    def boost(booster, n_rounds, monitor):
+        trees = real(booster, n_rounds, monitor)
         margins.append(booster.margin)
         return trees
 

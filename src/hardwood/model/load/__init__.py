@@ -25,12 +25,12 @@ from hardwood.model.load import (
 from hardwood.model.load.xgboost_dump import Unsaid
 from hardwood.model.trees import Trees
 
-_Loader = tuple[Callable[[Any], bool], Callable[[Any], tuple[Trees, gate.Witness]]]
+_Loader = tuple[Callable[[Any], bool], Callable[[Any], tuple[Trees, gate.Reference]]]
 _LOADERS: tuple[_Loader, ...] = (
-    (sklearn.speaks, sklearn.load),
-    (xgboost.speaks, xgboost.load),
-    (lightgbm.speaks, lightgbm.load),
-    (onnx.speaks, onnx.load),
+    (sklearn.can_load, sklearn.load),
+    (xgboost.can_load, xgboost.load),
+    (lightgbm.can_load, lightgbm.load),
+    (onnx.can_load, onnx.load),
 )
 
 
@@ -112,28 +112,30 @@ def open_model(
     *,
     like: Any = None,
     threshold: float | None = None,
-) -> tuple[Trees, gate.Witness | None]:
+) -> tuple[Trees, gate.Reference | None]:
     """As `load_model`, with whom to ask what a foreign model itself says of rows.
 
     `like` is a table that will be asked about: a dump does not know how many columns there are.
     `threshold` is the probability from which on the second of two classes is said.
     """
-    trees, witness = _open(source, X, unsaid, like)
-    return (trees, witness) if threshold is None else wrappers.decide_at(trees, witness, threshold)
+    trees, reference = _open(source, X, unsaid, like)
+    return (
+        (trees, reference) if threshold is None else wrappers.decide_at(trees, reference, threshold)
+    )
 
 
 def _open(
     source: Any, X: Any, unsaid: Unsaid | None, like: Any
-) -> tuple[Trees, gate.Witness | None]:
+) -> tuple[Trees, gate.Reference | None]:
     if isinstance(source, str | Path):
         data = file.read(source)
-        if xgboost_dump.speaks_bytes(data):
+        if xgboost_dump.can_load_bytes(data):
             unsaid = unsaid or Unsaid()
             shape = np.shape(like if X is None else X)
             if unsaid.n_features is None and len(shape) == 2:
                 unsaid = replace(unsaid, n_features=shape[1])
             return load_bytes(data, repr(str(source)), unsaid), None
-        if not onnx.speaks_bytes(data):
+        if not onnx.can_load_bytes(data):
             _refuse_unsaid(unsaid)
             return load_bytes(data, repr(str(source))), None
         source = data  # an ONNX file can be asked itself
@@ -141,29 +143,29 @@ def _open(
     own = _own(source)
     if own is not None:
         return own, None
-    trees, witness = _load(source, like if X is None else X)
+    trees, reference = _load(source, like if X is None else X)
     rows = None if X is None else trees.rows(X)
-    gate.check(trees, witness, rows)
-    gate.check_given(trees, witness, like if X is None else X)
-    return trees, witness
+    gate.check(trees, reference, rows)
+    gate.check_given(trees, reference, like if X is None else X)
+    return trees, reference
 
 
-def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Witness]:
+def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Reference]:
     if isinstance(source, bytes):
         return onnx.load(source)
-    if pipeline.speaks(source):
-        if catboost.speaks(source.steps[-1][1]):
+    if pipeline.can_load(source):
+        if catboost.can_load(source.steps[-1][1]):
             like = pipeline.after_steps(source, like)
         return pipeline.load(source, partial(_load, like=like))
-    if wrappers.speaks(source):
+    if wrappers.can_load(source):
         return wrappers.load(source, partial(_load, like=like))
     own = _own(source)
     if own is not None:
-        return own, gate.own_witness(own, type(source).__name__)
-    if catboost.speaks(source):  # keeps no names of its categories
+        return own, gate.own_reference(own, type(source).__name__)
+    if catboost.can_load(source):  # keeps no names of its categories
         return catboost.load(source, like)
-    for speaks, load in _LOADERS:
-        if speaks(source):
+    for can_load, load in _LOADERS:
+        if can_load(source):
             return load(source)
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
@@ -197,16 +199,16 @@ def _refuse_unsaid(unsaid: Unsaid | None) -> None:
 def load_bytes(data: bytes, name: str = "the file", unsaid: Unsaid | None = None) -> Trees:
     """Read the bytes of a model file; nobody vouches for them."""
     with np.errstate(all="ignore"):  # hostile numbers overflow; the core checks the results
-        if xgboost_dump.speaks_bytes(data):
+        if xgboost_dump.can_load_bytes(data):
             return xgboost_dump.load_bytes(data, unsaid or Unsaid())
-        if onnx.speaks_bytes(data):
+        if onnx.can_load_bytes(data):
             return onnx.load_bytes(data)
-        if lightgbm.speaks_text(data):
+        if lightgbm.can_load_text(data):
             return lightgbm.load_text(data)
         document = file.parse(data)
-        if xgboost.speaks_document(document):
+        if xgboost.can_load_document(document):
             return xgboost.load_document(document)
-        if catboost.speaks_document(document):
+        if catboost.can_load_document(document):
             return catboost.load_document(document)
     raise UnsupportedModelError(
         f"load_model cannot read {name}; it reads files of hardwood, XGBoost, LightGBM, "

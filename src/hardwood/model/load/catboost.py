@@ -21,7 +21,7 @@ from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.decision import Link, Task
-from hardwood.model.load.gate import Witness, positions
+from hardwood.model.load.gate import Reference, positions
 from hardwood.model.trees import LEAF, Trees
 
 _MAX_DEPTH = 24  # of symmetric trees, which name every leaf; CatBoost itself allows 16
@@ -40,17 +40,17 @@ _LOSSES: tuple[tuple[tuple[str, ...], Task, Link], ...] = (
 )
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether this file can read the object; catboost itself is not imported to find out."""
     return type(source).__module__.split(".")[0] == "catboost"
 
 
-def speaks_document(document: dict[str, Any]) -> bool:
+def can_load_document(document: dict[str, Any]) -> bool:
     """Whether a document is CatBoost's."""
     return "features_info" in document and "scale_and_bias" in document
 
 
-def load(source: Any, like: Any = None) -> tuple[Trees, Witness]:
+def load(source: Any, like: Any = None) -> tuple[Trees, Reference]:
     """Read a fitted model through its JSON export; `like` holds the categories, if it has some."""
     name = type(source).__name__
     if not hasattr(source, "save_model"):
@@ -95,7 +95,7 @@ def load(source: Any, like: Any = None) -> tuple[Trees, Witness]:
 
     missing = all(f.get("has_nans") for f in _columns(document)) or categories is not None
     # CatBoost adds the leaves of several trees at once, in an order of its own.
-    return trees, Witness(
+    return trees, Reference(
         name,
         margin,
         exact=False,

@@ -23,7 +23,7 @@ _EDGE_TURNS = 4
 
 
 @dataclass(frozen=True)
-class Witness:
+class Reference:
     """What the source itself says of rows.
 
     ``margin`` gives (n_samples, n_outputs), ``leaf`` the node of each row in each tree, or is None
@@ -56,47 +56,47 @@ class Witness:
     dtype: Any = np.float64
 
 
-def own_witness(trees: Trees, name: str) -> Witness:
+def own_reference(trees: Trees, name: str) -> Reference:
     """What trees of ours say themselves."""
-    return Witness(name, trees.margin, predict=lambda X: trees.means(trees.margin(X)))
+    return Reference(name, trees.margin, predict=lambda X: trees.means(trees.margin(X)))
 
 
-def check(trees: Trees, witness: Witness, X: FloatArray | None = None) -> None:
+def check(trees: Trees, reference: Reference, X: FloatArray | None = None) -> None:
     """Compare the trees with their source, on rows made for it and on the user's."""
-    rows = gate_rows(trees, witness)
+    rows = gate_rows(trees, reference)
     if X is not None:
         rows = np.concatenate([rows, X])
-    if witness.leaf is not None:
+    if reference.leaf is not None:
         # Asking for leaves costs more, and a wrong one nearly always shows in the margin.
-        _check_leaves(trees, witness, rows[:: -(-len(rows) // _LEAST_ROWS)])
-    here = witness.ours(np.asarray(trees._core.margin(rows, n_threads=1)))
-    there = witness.margin(rows)
-    wrong = np.any(np.abs(here - there) > _slack(trees, witness), axis=1)
+        _check_leaves(trees, reference, rows[:: -(-len(rows) // _LEAST_ROWS)])
+    here = reference.ours(np.asarray(trees._core.margin(rows, n_threads=1)))
+    there = reference.margin(rows)
+    wrong = np.any(np.abs(here - there) > _slack(trees, reference), axis=1)
     if wrong.any():
-        if witness.leaf is not None:  # names tree and node, if a leaf is to blame
-            _check_leaves(trees, witness, rows[wrong])
+        if reference.leaf is not None:  # names tree and node, if a leaf is to blame
+            _check_leaves(trees, reference, rows[wrong])
         row = int(np.argmax(wrong))
         raise UnsupportedModelError(
-            f"This {witness.name} was read, but its margin is {there[row].tolist()} at its source "
-            f"and {here[row].tolist()} here; {_where(rows, wrong)}"
+            f"This {reference.name} was read, but its margin is {there[row].tolist()} at its "
+            f"source and {here[row].tolist()} here; {_where(rows, wrong)}"
         )
-    _check_means(trees, witness, rows)
-    _check_labels(trees, witness, np.concatenate([rows, _edge_rows(trees, witness, rows)]))
+    _check_means(trees, reference, rows)
+    _check_labels(trees, reference, np.concatenate([rows, _edge_rows(trees, reference, rows)]))
 
 
-def check_given(trees: Trees, witness: Witness, X: Any) -> None:
+def check_given(trees: Trees, reference: Reference, X: Any) -> None:
     """Compare labels on a user's own table, whose dtypes may change what a pipeline computes."""
-    if witness.own_label is None or getattr(X, "columns", None) is None:
+    if reference.own_label is None or getattr(X, "columns", None) is None:
         return
     some = X[:_MOST_GIVEN]
     margin = np.asarray(trees._core.margin(trees.rows(some), n_threads=1))
-    here, there = trees.decide(margin), witness.own_label(some)
-    wrong = (here != there) & (_gap(trees, margin) > _slack(trees, witness))
+    here, there = trees.decide(margin), reference.own_label(some)
+    wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
     if wrong.any():
         names = np.arange(trees.n_classes) if trees.classes is None else trees.classes
         row = int(np.argmax(wrong))
         raise UnsupportedModelError(
-            f"This {witness.name} gives row {row} of X the label {names[there[row]]!r} as it "
+            f"This {reference.name} gives row {row} of X the label {names[there[row]]!r} as it "
             f"stands, and {names[here[row]]!r} where numbers are float64 and missing values are "
             f"those that it was fitted on. Convert the columns of X so, and pass it again."
         )
@@ -111,11 +111,11 @@ def positions(label: npt.NDArray[Any], classes: Any) -> npt.NDArray[np.int64]:
     return np.array([place.get(one, -1) for one in np.ravel(label).tolist()], dtype=np.int64)
 
 
-def _check_means(trees: Trees, witness: Witness, rows: FloatArray) -> None:
-    if witness.predict is None:
+def _check_means(trees: Trees, reference: Reference, rows: FloatArray) -> None:
+    if reference.predict is None:
         return
     here = trees.means(np.asarray(trees._core.margin(rows, n_threads=1)))
-    there = witness.predict(rows)
+    there = reference.predict(rows)
     # Exponentials of two libraries differ in their last places, and so do sums in two orders.
     close = 1e-5 if trees.value.dtype == np.float32 else 1e-9
     with np.errstate(invalid="ignore"):
@@ -124,23 +124,23 @@ def _check_means(trees: Trees, witness: Witness, rows: FloatArray) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise UnsupportedModelError(
-            f"This {witness.name} was read, but it predicts {there[row].tolist()} at its source "
+            f"This {reference.name} was read, but it predicts {there[row].tolist()} at its source "
             f"and {here[row].tolist()} here; {_where(rows, wrong)}"
         )
 
 
-def _check_labels(trees: Trees, witness: Witness, rows: FloatArray) -> None:
-    if witness.label is None:
+def _check_labels(trees: Trees, reference: Reference, rows: FloatArray) -> None:
+    if reference.label is None:
         return
     margin = np.asarray(trees._core.margin(rows, n_threads=1))
-    here, there = trees.decide(margin), witness.label(rows)
+    here, there = trees.decide(margin), reference.label(rows)
     # Where the source adds in an order of its own, rounding may decide.
-    wrong = (here != there) & (_gap(trees, margin) > _slack(trees, witness))
+    wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
     if wrong.any():
         row = int(np.argmax(wrong))
         names = np.arange(trees.n_classes) if trees.classes is None else trees.classes
         raise UnsupportedModelError(
-            f"This {witness.name} was read, but its label is "
+            f"This {reference.name} was read, but its label is "
             f"{names[there[row]]!r} at its source and {names[here[row]]!r} here, at the margin "
             f"{margin[row].tolist()}; {_where(rows, wrong)}"
         )
@@ -155,9 +155,9 @@ def _gap(trees: Trees, margin: FloatArray) -> FloatArray:
     return np.nextafter(top[:, -1] - top[:, -2], np.inf)
 
 
-def _edge_rows(trees: Trees, witness: Witness, rows: FloatArray) -> FloatArray:
+def _edge_rows(trees: Trees, reference: Reference, rows: FloatArray) -> FloatArray:
     """Rows near the decision's edge: values of the gate's rows put together anew."""
-    if witness.label is None:
+    if reference.label is None:
         return rows[:0]
     rng = np.random.default_rng(1)
     near = rows
@@ -168,21 +168,21 @@ def _edge_rows(trees: Trees, witness: Witness, rows: FloatArray) -> FloatArray:
         both = np.unique(np.concatenate([near[:_LEAST_ROWS], mixed]), axis=0)
         gap = _gap(trees, np.asarray(trees._core.margin(both, n_threads=1)))
         near = both[np.argsort(gap, kind="stable")[: 2 * _LEAST_ROWS]]
-    return np.ascontiguousarray(near[witness.accepts(near)])
+    return np.ascontiguousarray(near[reference.accepts(near)])
 
 
-def _check_leaves(trees: Trees, witness: Witness, rows: FloatArray) -> None:
-    assert witness.leaf is not None
+def _check_leaves(trees: Trees, reference: Reference, rows: FloatArray) -> None:
+    assert reference.leaf is not None
     rows = np.ascontiguousarray(rows)
     here = np.asarray(trees._core.apply(rows, n_threads=1))
-    there = witness.leaf(rows)
+    there = reference.leaf(rows)
     if np.array_equal(here, there):
         return
     wrong = here != there
     row, tree = np.argwhere(wrong)[0]
     raise UnsupportedModelError(
-        f"This {witness.name} was read, but tree {tree} sends a row to node {there[row, tree]} at "
-        f"its source and to node {here[row, tree]} here; {_where(rows, wrong.any(axis=1))}"
+        f"This {reference.name} was read, but tree {tree} sends a row to node {there[row, tree]} "
+        f"at its source and to node {here[row, tree]} here; {_where(rows, wrong.any(axis=1))}"
     )
 
 
@@ -196,9 +196,9 @@ def _where(rows: FloatArray, wrong: npt.NDArray[np.bool_]) -> str:
     )
 
 
-def _slack(trees: Trees, witness: Witness) -> float:
+def _slack(trees: Trees, reference: Reference) -> float:
     """How far apart two orders of adding the same leaves can be; 0 where the order is the same."""
-    return max(trees.tie or 0.0, 0.0 if witness.exact else 4 * sum_error(trees))
+    return max(trees.tie or 0.0, 0.0 if reference.exact else 4 * sum_error(trees))
 
 
 def sum_error(trees: Trees) -> float:
@@ -215,7 +215,7 @@ def largest_sum(trees: Trees) -> float:
     return float(largest.sum() + np.abs(trees.base).max())
 
 
-def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
+def gate_rows(trees: Trees, reference: Reference) -> FloatArray:
     """Rows for the gate; the same model always gets the same rows."""
     rng = np.random.default_rng(0)
     most = int(np.clip(_WORK // max(trees.n_trees, 1), _LEAST_ROWS, _MOST_ROWS))
@@ -237,18 +237,18 @@ def gate_rows(trees: Trees, witness: Witness) -> FloatArray:
     between = _between(on, rng)
     between[:, trees.categorical_features] = np.trunc(between[:, trees.categorical_features])
     special = [0.0, -0.0, FLOAT32_MAX, -FLOAT32_MAX]
-    if witness.infinite and np.isfinite(trees.threshold[split]).all():
+    if reference.infinite and np.isfinite(trees.threshold[split]).all():
         special += [np.inf, -np.inf]
     mixed = on[: n // 4 + 1].copy()
     holes = rng.random(mixed.shape) < 0.3
-    if witness.missing:
+    if reference.missing:
         special.append(np.nan)
     mixed[holes] = rng.choice(special, size=int(holes.sum()))
     constant = np.repeat(np.array(special)[:, None], trees.n_features, axis=1)
     rows = np.concatenate([on, between, mixed, constant])
     if trees.columns is not None:
         rows = trees.columns.possible(rows, trees.category_names, rng)
-    return np.ascontiguousarray(rows[witness.accepts(rows)])
+    return np.ascontiguousarray(rows[reference.accepts(rows)])
 
 
 def _values(trees: Trees, nodes: npt.NDArray[np.int64]) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.decision import Link, Task, cut_at
-from hardwood.model.load.gate import Witness, positions
+from hardwood.model.load.gate import Reference, positions
 from hardwood.model.trees import LEAF, Trees
 
 # LightGBM takes any x with |x| <= this for zero before it compares.
@@ -43,17 +43,17 @@ _OBJECTIVES: dict[str, tuple[Task, Link]] = {
 }
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether this file can read the object; lightgbm itself is not imported to find out."""
     return type(source).__module__.split(".")[0] == "lightgbm"
 
 
-def speaks_text(data: bytes) -> bool:
+def can_load_text(data: bytes) -> bool:
     """Whether a file is LightGBM's."""
     return data[:5].rstrip() == b"tree"
 
 
-def load(source: Any) -> tuple[Trees, Witness]:
+def load(source: Any) -> tuple[Trees, Reference]:
     """Read a Booster or a wrapper, up to the best iteration, as its own predict does."""
     name = type(source).__name__
     booster = source if hasattr(source, "model_to_string") else getattr(source, "booster_", None)
@@ -89,7 +89,7 @@ def load(source: Any) -> tuple[Trees, Witness]:
         )
         return decided
 
-    return trees, Witness(
+    return trees, Reference(
         name,
         lambda X: ask(X, np.float64, raw_score=True),
         leaf,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.decision import LINKS, TASKS, Link, Task
-from hardwood.model.load.gate import Witness, positions
+from hardwood.model.load.gate import Reference, positions
 from hardwood.model.trees import LEAF, Trees
 
 _MAX_OUTPUTS = 100_000
@@ -23,22 +23,22 @@ _MAX_CATEGORIES = 2**24  # so many whole numbers float32 tells apart
 _FLOAT, _DOUBLE = 1, 11  # TensorProto's numbers
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether this file can read the object; onnx itself is not imported to find out."""
     return type(source).__name__ == "ModelProto" and hasattr(source, "SerializeToString")
 
 
-def speaks_bytes(data: bytes) -> bool:
+def can_load_bytes(data: bytes) -> bool:
     """Whether a file is ONNX: it begins with the field of its version."""
     return data[:1] == b"\x08"
 
 
-def load(source: Any) -> tuple[Trees, Witness]:
-    """Read a model, or the bytes of a file; a runtime for ONNX is the witness."""
+def load(source: Any) -> tuple[Trees, Reference]:
+    """Read a model, or the bytes of a file; a runtime for ONNX is the reference."""
     proto = _parse(source if isinstance(source, bytes) else source.SerializeToString())
     node, dtype = _ensemble(proto)
     trees, column = _read(node, dtype, proto)
-    return trees, _witness(proto, node, dtype, trees, column)
+    return trees, _reference(proto, node, dtype, trees, column)
 
 
 def load_bytes(data: bytes) -> Trees:
@@ -361,7 +361,7 @@ def _n_features(proto: Any) -> int | None:
     return None
 
 
-def _witness(proto: Any, node: Any, dtype: Any, trees: Trees, column: int | None) -> Witness:
+def _reference(proto: Any, node: Any, dtype: Any, trees: Trees, column: int | None) -> Reference:
     """The ensemble alone for margins, without what turns its scores into probabilities."""
     import onnx
 
@@ -396,7 +396,7 @@ def _witness(proto: Any, node: Any, dtype: Any, trees: Trees, column: int | None
         )
 
     # Runtimes add in an order of their own.
-    return Witness("ONNX model", margin, exact=False, label=label if tells else None)
+    return Reference("ONNX model", margin, exact=False, label=label if tells else None)
 
 
 def _runtime(proto: Any) -> Callable[..., Any]:

@@ -12,17 +12,17 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.decision import cut_of
-from hardwood.model.load.gate import Witness, positions
+from hardwood.model.load.gate import Reference, positions
 from hardwood.model.trees import LEAF, Trees
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether this file can read the object; scikit-learn itself is not imported to find out."""
     kind = type(source)
     return kind.__module__.startswith("sklearn.") and kind.__name__ in _READERS
 
 
-def load(source: Any) -> tuple[Trees, Witness]:
+def load(source: Any) -> tuple[Trees, Reference]:
     """Read a fitted model."""
     name = type(source).__name__
     if not any(hasattr(source, fitted) for fitted in ("tree_", "estimators_", "_predictors")):
@@ -35,13 +35,13 @@ def load(source: Any) -> tuple[Trees, Witness]:
     return _READERS[name](source)
 
 
-def _class_shares(source: Any) -> tuple[Trees, Witness]:
+def _class_shares(source: Any) -> tuple[Trees, Reference]:
     """Classification trees: leaves keep their class shares, a forest adds them up."""
     members = [source] if hasattr(source, "tree_") else list(source.estimators_)
     shares = [tree.tree_.value[:, 0, :] for tree in members]
     n_classes = shares[0].shape[1]
     trees = _trees(source, members, shares, base=np.zeros(n_classes), **_voting(len(members)))
-    return trees, _witness(source, trees, source.predict_proba, leaves=True, ours=_mean_of(trees))
+    return trees, _reference(source, trees, source.predict_proba, leaves=True, ours=_mean_of(trees))
 
 
 def _voting(n: int) -> dict[str, Any]:
@@ -53,15 +53,15 @@ def _mean_of(trees: Trees) -> Callable[[FloatArray], FloatArray]:
     return lambda margin: margin / trees.divisor
 
 
-def _mean(source: Any) -> tuple[Trees, Witness]:
+def _mean(source: Any) -> tuple[Trees, Reference]:
     """Regression trees and their mean."""
     members = [source] if hasattr(source, "tree_") else list(source.estimators_)
     values = [tree.tree_.value[:, 0, :] for tree in members]
     trees = _trees(source, members, values, task="regression", divisor=len(members))
-    return trees, _witness(source, trees, source.predict, leaves=True, ours=_mean_of(trees))
+    return trees, _reference(source, trees, source.predict, leaves=True, ours=_mean_of(trees))
 
 
-def _bagged(source: Any) -> tuple[Trees, Witness]:
+def _bagged(source: Any) -> tuple[Trees, Reference]:
     """Bagging: every tree sees columns of its own."""
     members, n = list(source.estimators_), len(source.estimators_)
     _need_trees(source, members)
@@ -69,16 +69,16 @@ def _bagged(source: Any) -> tuple[Trees, Witness]:
     if not hasattr(source, "classes_"):
         values = [tree.tree_.value[:, 0, :] for tree in members]
         trees = _trees(source, members, values, columns=columns, task="regression", divisor=n)
-        return trees, _witness(source, trees, source.predict, ours=_mean_of(trees))
+        return trees, _reference(source, trees, source.predict, ours=_mean_of(trees))
     n_classes = len(source.classes_)
     _need_classes(source, members, n_classes)
     shares = [tree.tree_.value[:, 0, :] for tree in members]
     base = np.zeros(n_classes)
     trees = _trees(source, members, shares, base=base, columns=columns, **_voting(n))
-    return trees, _witness(source, trees, source.predict_proba, ours=_mean_of(trees))
+    return trees, _reference(source, trees, source.predict_proba, ours=_mean_of(trees))
 
 
-def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
+def _ada_boosted(source: Any) -> tuple[Trees, Reference]:
     """AdaBoost: a tree votes for one class with its weight, and a little against all others."""
     members, n_classes = list(source.estimators_), len(source.classes_)
     _need_trees(source, members)
@@ -110,10 +110,10 @@ def _ada_boosted(source: Any) -> tuple[Trees, Witness]:
         cut=cut_of(lambda margin: decision(margin) <= 0, np.float64) if two else None,
         compare=None if two else "mean",
     )
-    return trees, _witness(source, trees, source.decision_function, ours=decision)
+    return trees, _reference(source, trees, source.decision_function, ours=decision)
 
 
-def _isolated(source: Any) -> tuple[Trees, Witness]:
+def _isolated(source: Any) -> tuple[Trees, Reference]:
     """IsolationForest: the longer the paths, the more a row is like the others.
 
     The margin is the sum of path lengths. The score never falls when it grows; a row whose score
@@ -140,10 +140,10 @@ def _isolated(source: Any) -> tuple[Trees, Witness]:
         task="anomaly",
         cut=cut_of(lambda margin: score(margin) < 0, np.float64),
     )
-    return trees, _witness(source, trees, source.decision_function, ours=score, exact=False)
+    return trees, _reference(source, trees, source.decision_function, ours=score, exact=False)
 
 
-def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
+def _gradient_boosted(source: Any) -> tuple[Trees, Reference]:
     """Gradient boosting: the initial estimator is the base, leaves count the learning rate."""
     first = source.init_
     if not (isinstance(first, str) and first == "zero") and type(first).__name__ not in (
@@ -169,7 +169,7 @@ def _gradient_boosted(source: Any) -> tuple[Trees, Witness]:
         **_boosted(source, n_outputs),
     )
     margin = source.decision_function if classes else source.predict
-    return trees, _witness(source, trees, margin, leaves=True)
+    return trees, _reference(source, trees, margin, leaves=True)
 
 
 def _boosted(source: Any, n_outputs: int) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _labels_of_sums(source: Any, margin: FloatArray) -> npt.NDArray[np.int64]:
     return positions(label, source.classes_)
 
 
-def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
+def _histogram_boosted(source: Any) -> tuple[Trees, Reference]:
     """Histogram gradient boosting: compares in double, x <= threshold."""
     rounds = source._predictors
     n_outputs = len(rounds[0]) if rounds else 1
@@ -246,7 +246,7 @@ def _histogram_boosted(source: Any) -> tuple[Trees, Witness]:
         category=listed,
         category_names=encoding.names,
     )
-    return trees, _witness(
+    return trees, _reference(
         source,
         trees,
         source._raw_predict,
@@ -330,7 +330,7 @@ class _Encoding:
         return named
 
 
-_READERS: dict[str, Callable[[Any], tuple[Trees, Witness]]] = {
+_READERS: dict[str, Callable[[Any], tuple[Trees, Reference]]] = {
     "DecisionTreeClassifier": _class_shares,
     "ExtraTreeClassifier": _class_shares,
     "RandomForestClassifier": _class_shares,
@@ -406,7 +406,7 @@ def _need_classes(source: Any, members: Sequence[Any], n_classes: int) -> None:
             )
 
 
-def _witness(
+def _reference(
     source: Any,
     trees: Trees,
     margin: Callable[[Any], Any],
@@ -416,7 +416,7 @@ def _witness(
     exact: bool = True,
     infinite: bool = False,
     decode: Callable[[FloatArray], Any] = lambda X: X,
-) -> Witness:
+) -> Reference:
     """The model itself, asked without column names, which it would warn of."""
 
     def ask(question: Callable[[Any], Any], X: FloatArray) -> npt.NDArray[Any]:
@@ -441,7 +441,7 @@ def _witness(
     tells_means = trees.task == "regression" or (
         trees.task == "classification" and trees.link != "identity"
     )
-    return Witness(
+    return Reference(
         name=type(source).__name__,
         margin=lambda X: ask(margin, X),
         label=label if trees.tells_labels else None,

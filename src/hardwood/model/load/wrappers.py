@@ -15,10 +15,10 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.decision import SOFTMAX_TIE, cut_of
-from hardwood.model.load.gate import Witness, largest_sum, own_witness, positions, sum_error
+from hardwood.model.load.gate import Reference, largest_sum, own_reference, positions, sum_error
 from hardwood.model.trees import LEAF, Trees, take_nodes
 
-Loaded = tuple[Trees, Witness]
+Loaded = tuple[Trees, Reference]
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
@@ -33,7 +33,7 @@ _REFUSED = {
 }
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether the object is such a wrapper; scikit-learn itself is not imported to find out."""
     kind = type(source)
     known = kind.__name__ in WRAPPERS or kind.__name__ in _REFUSED
@@ -59,8 +59,8 @@ def load(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
     return _thresholded(source, load_inner)
 
 
-def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[Trees, Any]:
-    """The same model, which says the second class from a probability on; and its witness."""
+def decide_at(trees: Trees, reference: Reference | None, threshold: float) -> tuple[Trees, Any]:
+    """The same model, which says the second class from a probability on; and its reference."""
     if not (isinstance(threshold, int | float | np.floating) and 0 < threshold < 1):
         raise ValueError(
             f"threshold must be a probability between 0 and 1, both excluded, got "
@@ -72,12 +72,12 @@ def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[
             f"threshold={threshold} is for two classes, but the model has {trees.n_classes}: one "
             f"probability does not decide between them. Leave it out."
         )
-    if trees.task == "anomaly" or (trees.link in ("identity", "hinge") and not _told(witness)):
+    if trees.task == "anomaly" or (trees.link in ("identity", "hinge") and not _told(reference)):
         raise UnsupportedModelError(
             f"threshold={threshold} needs a probability, and this model has none "
             f"(task={trees.task!r}, link={trees.link!r}). Leave it out."
         )
-    asked = witness or own_witness(trees, "model")
+    asked = reference or own_reference(trees, "model")
     # As numpy compares a source's probabilities with a number: in their precision.
     threshold = float(np.dtype(asked.dtype).type(threshold))
 
@@ -90,18 +90,18 @@ def decide_at(trees: Trees, witness: Witness | None, threshold: float) -> tuple[
         return changed, replace(after, label=label if asked.predict is not None else None)
     one, its, probability = _one_output(trees, asked, 1)
     changed, after = _with_cut(one, its, lambda m: probability(m) < threshold)
-    after = replace(after, label=None if witness is None or witness.predict is None else label)
-    return changed, None if witness is None else replace(after, probability=probability)
+    after = replace(after, label=None if reference is None or reference.predict is None else label)
+    return changed, None if reference is None else replace(after, probability=probability)
 
 
-def _told(witness: Witness | None) -> bool:
-    return witness is not None and witness.probability is not None
+def _told(reference: Reference | None) -> bool:
+    return reference is not None and reference.probability is not None
 
 
-def _second(witness: Witness, X: FloatArray) -> FloatArray:
+def _second(reference: Reference, X: FloatArray) -> FloatArray:
     """The probability of the second class, as the source tells it."""
-    assert witness.predict is not None
-    return np.asarray(witness.predict(X)[:, -1])
+    assert reference.predict is not None
+    return np.asarray(reference.predict(X)[:, -1])
 
 
 def _best(source: Any, kind: str) -> Any:
@@ -114,11 +114,11 @@ def _best(source: Any, kind: str) -> Any:
 
 def _thresholded(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
     inner = getattr(source, "estimator_", source.estimator)
-    trees, witness = load_inner(inner)
+    trees, reference = load_inner(inner)
     last = int(_positive(source) != source.classes_[0])
     if _has_two_sums(trees):
-        return _thresholded_sums(source, inner, trees, witness)
-    one, its, probability = _one_output(trees, witness, last)
+        return _thresholded_sums(source, inner, trees, reference)
+    one, its, probability = _one_output(trees, reference, last)
 
     def is_first(margin: FloatArray) -> Any:
         probe = copy.copy(source)
@@ -148,8 +148,8 @@ def _calibrated(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
             f"by one; load_model looks through two classes."
         )
     inner = members[0].estimator
-    trees, witness = load_inner(inner)
-    one, its, probability = _one_output(trees, witness, 1)
+    trees, reference = load_inner(inner)
+    one, its, probability = _one_output(trees, reference, 1)
 
     def calibrated(margin: FloatArray) -> FloatArray:
         probe, member = copy.copy(source), copy.copy(members[0])
@@ -164,22 +164,22 @@ def _calibrated(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
     )
 
 
-def _asked(source: Any, witness: Witness) -> Witness:
+def _asked(source: Any, reference: Reference) -> Reference:
     """The wrapper itself says the label."""
 
     def label(X: FloatArray) -> npt.NDArray[np.int64]:
-        return positions(source.predict(witness.decode(X)), source.classes_)
+        return positions(source.predict(reference.decode(X)), source.classes_)
 
     def own_label(X: Any) -> npt.NDArray[np.int64]:
         return positions(source.predict(X), source.classes_)
 
-    name = f"{type(source).__name__} of {witness.name}"
-    return replace(witness, name=name, label=label, own_label=own_label)
+    name = f"{type(source).__name__} of {reference.name}"
+    return replace(reference, name=name, label=label, own_label=own_label)
 
 
 def _one_output(
-    trees: Trees, witness: Witness, last: int
-) -> tuple[Trees, Witness, Callable[[FloatArray], FloatArray]]:
+    trees: Trees, reference: Reference, last: int
+) -> tuple[Trees, Reference, Callable[[FloatArray], FloatArray]]:
     """The model with one output, from which the probability of one of two classes follows."""
     if trees.n_classes > 2 or trees.task != "classification":
         raise UnsupportedModelError(
@@ -187,19 +187,19 @@ def _one_output(
             f"(task={trees.task!r}) cannot be looked through; two classes can."
         )
     if trees.n_outputs == 2 and trees.link == "one_vs_rest":
-        trees, witness = _alone(trees, witness, last)
-        return trees, witness, lambda margin: trees.means(margin[:, None])[:, 0]
+        trees, reference = _alone(trees, reference, last)
+        return trees, reference, lambda margin: trees.means(margin[:, None])[:, 0]
     if trees.n_outputs == 2 and trees.n_trees == 1 and not _adds_shares(trees):
-        trees, witness = _told_by_leaves(trees, witness, last)
-        return trees, witness, lambda margin: margin
+        trees, reference = _told_by_leaves(trees, reference, last)
+        return trees, reference, lambda margin: margin
     if trees.n_outputs == 1:
-        told = witness.probability
+        told = reference.probability
 
         def probability(margin: FloatArray) -> FloatArray:
             p = trees.means(margin[:, None])[:, 0] if told is None else told(margin)
             return p if last == 1 else 1 - p
 
-        return trees, witness, probability
+        return trees, reference, probability
     if not _adds_shares(trees):
         raise UnsupportedModelError(
             f"This model has an output for each of two classes (link={trees.link!r}), whose "
@@ -214,15 +214,15 @@ def _one_output(
         cut=None,
         compare=None,
     )
-    return one, _of_one(witness, last), lambda margin: margin / trees.divisor
+    return one, _of_one(reference, last), lambda margin: margin / trees.divisor
 
 
-def _of_one(witness: Witness, last: int) -> Witness:
+def _of_one(reference: Reference, last: int) -> Reference:
     """What a source says of one of two outputs."""
     return replace(
-        witness,
-        margin=lambda X: witness.margin(X)[:, last : last + 1],
-        predict=None if witness.predict is None else lambda X: _both(witness, X, last),
+        reference,
+        margin=lambda X: reference.margin(X)[:, last : last + 1],
+        predict=None if reference.predict is None else lambda X: _both(reference, X, last),
     )
 
 
@@ -243,7 +243,7 @@ def _has_two_sums(trees: Trees) -> bool:
     return trees.n_outputs == 2 and not alone
 
 
-def _alone(trees: Trees, witness: Witness, last: int) -> Loaded:
+def _alone(trees: Trees, reference: Reference, last: int) -> Loaded:
     """One of two outputs whose probabilities do not know each other."""
     if trees.value.shape[1] == 2:
         kept = {"value": trees.value[:, last : last + 1]}
@@ -259,10 +259,10 @@ def _alone(trees: Trees, witness: Witness, last: int) -> Loaded:
         cut=None,
         compare=None,
     )
-    return one, replace(_of_one(witness, last), leaf=None)
+    return one, replace(_of_one(reference, last), leaf=None)
 
 
-def _told_by_leaves(trees: Trees, witness: Witness, last: int) -> Loaded:
+def _told_by_leaves(trees: Trees, reference: Reference, last: int) -> Loaded:
     """A single tree whose leaves hold the probability of a class itself."""
     leaf = (trees.feature == LEAF)[:, None]
     told = trees.means(np.where(leaf, trees.base + trees.value, 1.0))[:, last : last + 1]
@@ -276,12 +276,12 @@ def _told_by_leaves(trees: Trees, witness: Witness, last: int) -> Loaded:
     )
 
     def margin(X: FloatArray) -> FloatArray:
-        return trees.means(witness.margin(X))[:, last : last + 1]
+        return trees.means(reference.margin(X))[:, last : last + 1]
 
-    return one, replace(_of_one(witness, last), margin=margin)
+    return one, replace(_of_one(reference, last), margin=margin)
 
 
-def _between_two_sums(trees: Trees, witness: Witness, threshold: float) -> Loaded:
+def _between_two_sums(trees: Trees, reference: Reference, threshold: float) -> Loaded:
     """The model that says the second class where its probability reaches a threshold.
 
     A probability p of two sums a and b reaches it where b reaches ``a * threshold / (1 -
@@ -312,10 +312,10 @@ def _between_two_sums(trees: Trees, witness: Witness, threshold: float) -> Loade
     two = two.replace(base=two.base - [equal, 0], tie=equal / 2 + rounding)
 
     def margin(X: FloatArray) -> FloatArray:
-        weighted: FloatArray = witness.margin(X) * weight + shift - [equal, 0]
+        weighted: FloatArray = reference.margin(X) * weight + shift - [equal, 0]
         return weighted
 
-    return two, replace(witness, margin=margin, leaf=None, predict=None, exact=False)
+    return two, replace(reference, margin=margin, leaf=None, predict=None, exact=False)
 
 
 def _adds_exactly(trees: Trees) -> bool:
@@ -326,7 +326,7 @@ def _adds_exactly(trees: Trees) -> bool:
     return bool(np.all(steps == np.trunc(steps)))
 
 
-def _thresholded_sums(source: Any, inner: Any, trees: Trees, witness: Witness) -> Loaded:
+def _thresholded_sums(source: Any, inner: Any, trees: Trees, reference: Reference) -> Loaded:
     """A threshold around a model of two sums, found by bisection over the probabilities."""
     if source.response_method == "decision_function":
         raise UnsupportedModelError(
@@ -336,33 +336,33 @@ def _thresholded_sums(source: Any, inner: Any, trees: Trees, witness: Witness) -
 
     def is_first(p: FloatArray) -> Any:
         probe = copy.copy(source)
-        probe.estimator_ = _given(inner, witness, None, p, 1)
+        probe.estimator_ = _given(inner, reference, None, p, 1)
         return probe.predict(np.zeros((len(p), 1))) == source.classes_[0]
 
-    before = cut_of(is_first, witness.dtype)
-    threshold = float(np.nextafter(witness.dtype(before), witness.dtype(np.inf)))
+    before = cut_of(is_first, reference.dtype)
+    threshold = float(np.nextafter(reference.dtype(before), reference.dtype(np.inf)))
     if not 0 < threshold < 1:
         raise UnsupportedModelError(
             f"This {type(source).__name__} gives every row the same label: the second class "
             f"from a probability of {threshold:g} on."
         )
-    return _between_two_sums(trees, _asked(source, witness), threshold)
+    return _between_two_sums(trees, _asked(source, reference), threshold)
 
 
-def _both(witness: Witness, X: FloatArray, last: int) -> FloatArray:
-    assert witness.predict is not None
-    return witness.predict(X)[:, last : last + 1]
+def _both(reference: Reference, X: FloatArray, last: int) -> FloatArray:
+    assert reference.predict is not None
+    return reference.predict(X)[:, last : last + 1]
 
 
 def _given(
-    inner: Any, witness: Witness, margin: FloatArray | None, probability: FloatArray, last: int
+    inner: Any, reference: Reference, margin: FloatArray | None, probability: FloatArray, last: int
 ) -> Any:
     """A classifier that says what it is told, in the ways in which the model inside speaks."""
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-    told = probability.astype(witness.dtype)
+    told = probability.astype(reference.dtype)
     both = np.column_stack([1 - told, told])
-    score = None if margin is None else witness.ours(margin[:, None])[:, 0]
+    score = None if margin is None else reference.ours(margin[:, None])[:, 0]
 
     def predict_proba(self: Any, X: Any) -> Any:
         return both if last == 1 else both[:, ::-1]
@@ -379,27 +379,27 @@ def _given(
     return given
 
 
-def _with_cut(trees: Trees, witness: Witness, is_first: Callable[[FloatArray], Any]) -> Loaded:
+def _with_cut(trees: Trees, reference: Reference, is_first: Callable[[FloatArray], Any]) -> Loaded:
     """The model that says the first class where it is told to."""
     dtype = trees.value.dtype
     ends = np.array([-1.0, 1.0]) * float(np.finfo(dtype).max) / 4
     with np.errstate(all="ignore"):
         low, high = np.asarray(is_first(ends), dtype=bool)
         if high and not low:  # the first class is that of large margins
-            trees, witness = _negated(trees, witness)
+            trees, reference = _negated(trees, reference)
             cut = cut_of(lambda m: is_first(-m), dtype)
         else:
             cut = cut_of(is_first, dtype)
-    return trees.replace(cut=cut), witness
+    return trees.replace(cut=cut), reference
 
 
-def _negated(trees: Trees, witness: Witness) -> Loaded:
-    told = witness.probability
+def _negated(trees: Trees, reference: Reference) -> Loaded:
+    told = reference.probability
     negated = trees.replace(value=-trees.value, base=-trees.base, link="identity")
     return negated, replace(
-        witness,
-        margin=lambda X: -witness.margin(X),
-        ours=lambda margin: -witness.ours(-margin),
+        reference,
+        margin=lambda X: -reference.margin(X),
+        ours=lambda margin: -reference.ours(-margin),
         predict=None,
         probability=None if told is None else lambda margin: told(-margin),
     )

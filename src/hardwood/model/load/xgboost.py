@@ -10,22 +10,22 @@ from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import ubjson
 from hardwood.model.decision import Task
-from hardwood.model.load.gate import Witness
+from hardwood.model.load.gate import Reference
 from hardwood.model.trees import Trees
 from hardwood.model.xgboost.read import check_type, get, integer, read
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether this file can read the object; xgboost itself is not imported to find out."""
     return type(source).__module__.split(".")[0] == "xgboost"
 
 
-def speaks_document(document: dict[str, Any]) -> bool:
+def can_load_document(document: dict[str, Any]) -> bool:
     """Whether a document is XGBoost's."""
     return "learner" in document
 
 
-def load(source: Any) -> tuple[Trees, Witness]:
+def load(source: Any) -> tuple[Trees, Reference]:
     """Read a Booster or a wrapper; a wrapper predicts with its best iteration, and so do we."""
     booster, name = source, type(source).__name__
     classes, n_rounds = None, 0
@@ -43,7 +43,7 @@ def load(source: Any) -> tuple[Trees, Witness]:
         raise UnsupportedModelError(f"load_model cannot read xgboost's {name}; pass the model.")
     document = ubjson.decode(bytes(booster.save_raw("ubj")))
     trees, node_ids = read(document, n_rounds, classes, _task_of(name))
-    return trees, _witness(source, booster, trees, node_ids, n_rounds)
+    return trees, _reference(source, booster, trees, node_ids, n_rounds)
 
 
 def load_document(document: dict[str, Any]) -> Trees:
@@ -73,13 +73,13 @@ def _best_rounds(attributes: dict[str, Any]) -> int:
     return 0 if best is None else integer("best_iteration", best) + 1
 
 
-def _witness(
+def _reference(
     source: Any,
     booster: Any,
     trees: Trees,
     node_ids: list[npt.NDArray[np.int64] | None],
     n_rounds: int,
-) -> Witness:
+) -> Reference:
     import xgboost
 
     def ask(X: FloatArray, dtype: Any, **what: bool) -> npt.NDArray[Any]:
@@ -111,7 +111,7 @@ def _witness(
         largest: npt.NDArray[np.int64] = np.argmax(given, axis=1)
         return largest
 
-    return Witness(
+    return Reference(
         type(source).__name__,
         margin,
         # In our own files, trees and nodes can be others than xgboost's.

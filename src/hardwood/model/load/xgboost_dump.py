@@ -45,7 +45,7 @@ class Unsaid:
         return (self.n_classes, self.base_score, self.task, self.n_features) != (None,) * 4
 
 
-def speaks_bytes(data: bytes) -> bool:
+def can_load_bytes(data: bytes) -> bool:
     """Whether a file is a dump: a list, where other models are one object."""
     return data.lstrip()[:1] == b"["
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hardwood._check import FLOAT32_MAX, FloatArray, as_table
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.columns import Columns
-from hardwood.model.load.gate import Witness, positions
+from hardwood.model.load.gate import Reference, positions
 from hardwood.model.load.pipeline.bisect import END, Ask, dense
 from hardwood.model.load.pipeline.pull import Raw, pull_back
 from hardwood.model.load.pipeline.steps import (
@@ -32,12 +32,14 @@ from hardwood.model.trees import LEAF, Trees
 BoolArray = npt.NDArray[np.bool_]
 
 
-def speaks(source: Any) -> bool:
+def can_load(source: Any) -> bool:
     """Whether the object is a Pipeline; scikit-learn itself is not imported to find out."""
     return type(source).__module__ == "sklearn.pipeline" and type(source).__name__ == "Pipeline"
 
 
-def load(source: Any, load_last: Callable[[Any], tuple[Trees, Witness]]) -> tuple[Trees, Witness]:
+def load(
+    source: Any, load_last: Callable[[Any], tuple[Trees, Reference]]
+) -> tuple[Trees, Reference]:
     """Read the last step and bring its splits before the others."""
     steps = [step for _, step in source.steps[:-1] if step is not None and step != "passthrough"]
     last = source.steps[-1][1]
@@ -56,14 +58,14 @@ def load(source: Any, load_last: Callable[[Any], tuple[Trees, Witness]]) -> tupl
     stage = Stage(start, table.decode, table.decode).settled()
     with _quiet():
         stage = tracer.through_all(steps, stage)
-        trees, witness = load_last(last)
+        trees, reference = load_last(last)
         if trees.n_features != len(stage.columns):
             raise UnsupportedModelError(
                 f"The steps of this Pipeline give {len(stage.columns)} columns, but its "
                 f"{type(last).__name__} takes {trees.n_features}."
             )
         stage = tracer.to_model(trees, stage)
-        return _pulled(source, trees, witness, stage, table)
+        return _pulled(source, trees, reference, stage, table)
 
 
 @contextmanager
@@ -142,10 +144,10 @@ def after_steps(source: Any, X: Any) -> Any:
 
 
 def _pulled(
-    source: Any, trees: Trees, witness: Witness, stage: Stage, table: RawTable
-) -> tuple[Trees, Witness]:
+    source: Any, trees: Trees, reference: Reference, stage: Stage, table: RawTable
+) -> tuple[Trees, Reference]:
     tracer = table.tracer
-    missing_zeros = witness.sparse_missing and hasattr(stage.ask(tracer.base()[None]), "tocsr")
+    missing_zeros = reference.sparse_missing and hasattr(stage.ask(tracer.base()[None]), "tocsr")
     if missing_zeros:  # a zero after all steps has a side of its own
         zero = [Piece(-END, RISING), Piece(0.0, CONSTANT), Piece(np.nextafter(0, 1), RISING)]
         stage = Stage(tracer.cut(stage, zero), stage.ask)
@@ -160,7 +162,7 @@ def _pulled(
                 return as_table(given, named, unknown)
             return np.ascontiguousarray(dense(given, missing_zeros=missing_zeros))
 
-    about = _about(tracer, stage, ask, witness)
+    about = _about(tracer, stage, ask, reference)
     columns = [_without_refused(column, about) for column in stage.columns]
     raw = Raw(tracer.raw_names, tracer.names, columns, ask, tracer.base(), about)
     _check_unknown(trees, raw)
@@ -186,7 +188,7 @@ def _pulled(
         for r, known in tracer.names.items():
             if r not in about.takes_unknown:
                 good &= ~((X[:, r] < 0) | (X[:, r] >= len(known)))
-        good[good] = _taken(X[good], ask, witness)
+        good[good] = _taken(X[good], ask, reference)
         return good
 
     classes = np.arange(trees.n_classes) if trees.classes is None else trees.classes
@@ -203,11 +205,11 @@ def _pulled(
         with _quiet():
             return positions(source.predict(X), classes)
 
-    leaf, predict = witness.leaf, witness.predict
+    leaf, predict = reference.leaf, reference.predict
     return pulled, replace(
-        witness,
-        name=f"Pipeline with {witness.name}",
-        margin=lambda X: witness.margin(ask(X)),
+        reference,
+        name=f"Pipeline with {reference.name}",
+        margin=lambda X: reference.margin(ask(X)),
         leaf=None if leaf is None or not same_nodes else lambda X: leaf(ask(X)),
         label=label if trees.tells_labels else None,
         predict=None if predict is None else lambda X: predict(ask(X)),
@@ -220,7 +222,7 @@ def _pulled(
     )
 
 
-def _taken(X: FloatArray, ask: Ask, witness: Witness) -> BoolArray:
+def _taken(X: FloatArray, ask: Ask, reference: Reference) -> BoolArray:
     """Which rows the steps and the model take; they say so by an error, for all rows at once."""
     if len(X) == 0:
         return np.zeros(0, dtype=bool)
@@ -230,14 +232,14 @@ def _taken(X: FloatArray, ask: Ask, witness: Witness) -> BoolArray:
         if len(X) == 1:
             return np.zeros(1, dtype=bool)
         halves = (X[: len(X) // 2], X[len(X) // 2 :])
-        return np.concatenate([_taken(half, ask, witness) for half in halves])
-    good: BoolArray = witness.accepts(inner) & ~(np.abs(inner) > FLOAT32_MAX).any(axis=1)
-    if not witness.missing:
+        return np.concatenate([_taken(half, ask, reference) for half in halves])
+    good: BoolArray = reference.accepts(inner) & ~(np.abs(inner) > FLOAT32_MAX).any(axis=1)
+    if not reference.missing:
         good &= ~np.isnan(inner).any(axis=1)
     return good
 
 
-def _about(tracer: Tracer, stage: Stage, ask: Ask, witness: Witness) -> Columns:
+def _about(tracer: Tracer, stage: Stage, ask: Ask, reference: Reference) -> Columns:
     """What the columns may hold: that for which the steps and the model raise no error."""
     base = tracer.base()
     read = sorted({column.raw for column in stage.columns})
@@ -245,7 +247,7 @@ def _about(tracer: Tracer, stage: Stage, ask: Ask, witness: Witness) -> Columns:
     def taken(raw: Sequence[int], value: Sequence[float]) -> BoolArray:
         rows = np.tile(base, (len(raw), 1))
         rows[np.arange(len(raw)), list(raw)] = value
-        return _taken(rows, ask, witness)
+        return _taken(rows, ask, reference)
 
     blank = taken(read, [np.nan] * len(read))
     named = [raw for raw, known in tracer.names.items() if not set(known) <= {False, True}]
