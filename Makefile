@@ -13,7 +13,8 @@ SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
            $(shell find cpp/hardwood cpp/bind src -type f -not -name '*.pyc')
 CPP_FILES = git ls-files -co --exclude-standard 'cpp/*.hpp' 'cpp/*.cpp'
 CMAKE   = PATH="$(CURDIR)/$(BIN):$$PATH" cmake
-PIP     = PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet
+# Python compiles what is imported when it is; pip would compile all of scipy and pandas first.
+PIP     = PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --no-compile
 INSTALL = $(PIP) --no-build-isolation --config-settings=build-dir=$(BUILD) \
           --config-settings=cmake.define.HARDWOOD_TESTS=ON
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

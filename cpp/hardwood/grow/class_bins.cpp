@@ -1,6 +1,7 @@
 #include "hardwood/grow/class_bins.hpp"
 
 #include <array>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -57,56 +58,63 @@ class Prefix<std::vector<double>> {
   std::vector<double> below_;
 };
 
-}  // namespace
+/// The histogram of a number as its search reads it, whatever the cells are.
+template <class Weights>
+struct NumberCells {
+  Prefix<Weights> below;
+  Weights missing;
+  bool any_missing;
+  std::function<std::size_t(std::size_t bin, bool missing_left)> n_left;  ///< rows
+};
 
-template <class S>
+/// That of categories.
+template <class Weights>
+struct SetCells {
+  std::vector<Weights> weights;     ///< of each bin
+  std::vector<std::size_t> n_rows;  ///< of each bin
+  Weights missing;
+  std::size_t n_missing;
+};
+
+template <class Weights>
+Weights no_weights(std::size_t n_classes) {
+  Weights weights{};
+  if constexpr (requires { weights.resize(n_classes); }) weights.resize(n_classes);
+  return weights;
+}
+
+/// `only`: the class whose rows alone the adversary moves, or -1.
+bool moves(std::int32_t only, std::size_t k) {
+  return only < 0 || k == static_cast<std::size_t>(only);
+}
+
 template <class C>
-void ClassBins<S>::search_feature(std::span<const Cell* const> of_class, Feature feature,
-                                  int monotonic, const ClassSearched& node,
-                                  ClassBinSplit& best) const {
+void search_number(const NumberCells<typename C::Weights>& cells, const Window& window,
+                   const ClassJudge<C>& judge, bool counts, std::int32_t only,
+                   ClassBinSplit& best) {
   using Weights = typename C::Weights;
-  const auto f = static_cast<std::size_t>(feature);
-  const Window& window = windows_[f];
-  const std::size_t missing_code = binned_.missing_code();
-  const ClassJudge<C> judge(node, tree_, feature, monotonic);
-  const Prefix<Weights> below(Stat{}, of_class, window.n_bins);
-
-  Weights missing{};
-  if constexpr (requires { missing.resize(0); }) missing.resize(of_class.size());
-  bool any_missing = window.blank;  // or could be
-  for (std::size_t k = 0; binned_.has_missing(f) && k < of_class.size(); ++k) {
-    missing[k] = Stat::weight(of_class[k][missing_code]);
-    any_missing = any_missing || missing[k] > 0;
-  }
-  const auto with_missing = [&](typename Prefix<Weights>::View weights) {
-    Weights sum(missing);
+  using View = typename Prefix<Weights>::View;
+  const Prefix<Weights>& below = cells.below;
+  const bool any_missing = cells.any_missing;
+  const auto with_missing = [&](View weights) {
+    Weights sum(cells.missing);
     for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += weights[k];
     return sum;
   };
-  const auto n_left = [&](std::size_t bin, bool missing_left) {
-    std::size_t n = 0;
-    for (const Cell* cells : of_class) {
-      Cell sum = missing_left && any_missing ? cells[missing_code] : Cell{};
-      for (std::size_t b = 0; b < bin; ++b) sum += cells[b];
-      n += Stat::n_rows(sum);
-    }
-    return n;
-  };
-  const bool counts = tree_.rules().min_samples_leaf > 1;
-  const auto consider = [&](std::size_t bin, bool missing_left, const auto& sure, const auto& plain,
-                            const auto& possible) {
-    if (counts && !judge.enough_rows(n_left(bin, missing_left))) return;
+  const auto consider = [&](std::size_t bin, bool missing_left, View sure, View plain,
+                            View possible) {
+    if (counts && !judge.enough_rows(cells.n_left(bin, missing_left))) return;
     if (!judge.accepts(sure, plain, possible, any_missing ? &missing_left : nullptr, best)) return;
     best.bin = bin;
     best.right_bins = {};
     best.saw_missing = true;  // or there are none, and the heavier side gets them
-    best.n_left = n_left(bin, missing_left);
+    best.n_left = cells.n_left(bin, missing_left);
   };
   /// The weights of `other`, but of classes that are not moved those of `plain`.
-  const auto moved = [&](const Weights& plain, const Weights& other) {
-    Weights weights(plain);
+  const auto moved = [&](View plain, View other) {
+    Weights weights = no_weights<Weights>(plain.size());
     for (std::size_t k = 0; k < weights.size(); ++k) {
-      if (moves(k)) weights[k] = other[k];
+      weights[k] = moves(only, k) ? other[k] : plain[k];
     }
     return weights;
   };
@@ -117,25 +125,15 @@ void ClassBins<S>::search_feature(std::span<const Cell* const> of_class, Feature
     consider(0, true, alone, alone, window.blank ? moved(alone, all) : alone);
   }
   for (std::size_t bin = window.first; bin < window.last; ++bin) {
-    const auto& sure = below[window.sure[bin]];
-    const auto& plain = below[bin];
-    const auto& possible = below[window.possible[bin]];
-    if (only_ >= 0 || window.blank) {  // values that are removed go with the missing ones
-      const auto as_weights = [](const auto& view) { return Weights(view.begin(), view.end()); };
-      const auto from = [&](std::size_t b) {
-        if constexpr (requires { missing.resize(0); }) {
-          return as_weights(below[b]);
-        } else {
-          return below[b];
-        }
-      };
-      const Weights here = from(bin), with = with_missing(plain);
-      consider(bin, false, moved(here, from(window.blank ? 0 : window.sure[bin])), here,
-               moved(here, from(window.possible[bin])));
+    View sure = below[window.sure[bin]], plain = below[bin];
+    View possible = below[window.possible[bin]];
+    if (only >= 0 || window.blank) {  // values that are removed go with the missing ones
+      consider(bin, false, moved(plain, window.blank ? below[0] : sure), plain,
+               moved(plain, possible));
       if (!any_missing) continue;
-      consider(
-          bin, true, moved(with, with_missing(sure)), with,
-          moved(with, with_missing(below[window.blank ? window.n_bins : window.possible[bin]])));
+      const Weights with = with_missing(plain);
+      consider(bin, true, moved(with, with_missing(sure)), with,
+               moved(with, with_missing(window.blank ? below[window.n_bins] : possible)));
       continue;
     }
     consider(bin, false, sure, plain, possible);
@@ -145,32 +143,31 @@ void ClassBins<S>::search_feature(std::span<const Cell* const> of_class, Feature
   }
 }
 
+/// ClassJudge without its criterion: sets are few, and to compile their search for each criterion
+/// takes long.
+template <class Weights>
+struct SetJudge {
+  std::function<bool(std::size_t n_left)> enough_rows;
+  std::function<bool(const Weights& sure, const Weights& plain, const Weights& possible)> accepts;
+};
+
 /// The same for sets of categories; see SetSearch in bin_search.cpp. Two classes have one order, by
 /// the share of the second; more have one order a class.
-template <class S>
-template <class C>
-void ClassBins<S>::search_sets(std::span<const Cell* const> of_class, Feature feature,
-                               const ClassSearched& node, ClassBinSplit& best) const {
-  using Weights = typename C::Weights;
-  const auto f = static_cast<std::size_t>(feature);
-  const Window& window = windows_[f];
-  const std::size_t n_classes = of_class.size(), n_bins = window.n_bins;
-  const ClassJudge<C> judge(node, tree_, feature, 0);
-  const auto none = [&] {
-    Weights weights{};
-    if constexpr (requires { weights.resize(0); }) weights.resize(n_classes);
-    return weights;
-  };
-  const auto cell = [&](std::size_t k, std::size_t bin) { return Stat::weight(of_class[k][bin]); };
-  Weights missing = none(), present = none();
+template <class Weights>
+void search_sets(const SetCells<Weights>& cells, const Window& window,
+                 const SetJudge<Weights>& judge, bool counts, std::int32_t only, double smoothing,
+                 std::span<const double> total, ClassBinSplit& best) {
+  const std::vector<Weights>& weights = cells.weights;
+  const Weights& missing = cells.missing;
+  const std::size_t n_classes = missing.size(), n_bins = window.n_bins;
+  const auto none = [&] { return no_weights<Weights>(n_classes); };
+  Weights present = none();
   bool any_missing = false;
   for (std::size_t k = 0; k < n_classes; ++k) {
-    if (binned_.has_missing(f)) missing[k] = cell(k, binned_.missing_code());
     any_missing = any_missing || missing[k] > 0;
-    for (std::size_t bin = 0; bin < n_bins; ++bin) present[k] += cell(k, bin);
+    for (const Weights& bin : weights) present[k] += bin[k];
   }
-  const double all = std::accumulate(node.total.begin(), node.total.end(), 0.0);
-  const double smoothing = kCategorySmoothing / tree_.step();
+  const double all = std::accumulate(total.begin(), total.end(), 0.0);
 
   SetWalk walk(window.changes, n_bins);
   Weights crossed = none();
@@ -180,24 +177,19 @@ void ClassBins<S>::search_sets(std::span<const Cell* const> of_class, Feature fe
     for (std::size_t k = 0; k < n_classes; ++k) {
       const double others = present[k] - crossed[k];
       plain[k] = missing[k] + (turned ? others : crossed[k]);
-      sure[k] = plain[k] - (moves(k) ? ambiguous[!turned][k] : 0);
+      sure[k] = plain[k] - (moves(only, k) ? ambiguous[!turned][k] : 0);
       const double right = window.blank ? (turned ? crossed[k] : others) : ambiguous[turned][k];
-      possible[k] = plain[k] + (moves(k) ? right : 0);
+      possible[k] = plain[k] + (moves(only, k) ? right : 0);
     }
     const auto n_left = [&] {
-      std::size_t n = 0;
-      for (const Cell* cells : of_class) {
-        Cell sum = any_missing ? cells[binned_.missing_code()] : Cell{};
-        for (std::size_t bin = 0; bin < n_bins; ++bin) {
-          if (walk.is_left(bin) != turned) sum += cells[bin];
-        }
-        n += Stat::n_rows(sum);
+      std::size_t n = any_missing ? cells.n_missing : 0;
+      for (std::size_t bin = 0; bin < n_bins; ++bin) {
+        if (walk.is_left(bin) != turned) n += cells.n_rows[bin];
       }
       return n;
     };
-    if (tree_.rules().min_samples_leaf > 1 && !judge.enough_rows(n_left())) return;
-    const bool missing_left = true;
-    if (!judge.accepts(sure, plain, possible, &missing_left, best)) return;
+    if (counts && !judge.enough_rows(n_left())) return;
+    if (!judge.accepts(sure, plain, possible)) return;
     best.bin = 0;
     best.saw_missing = true;
     best.n_left = n_left();
@@ -210,12 +202,12 @@ void ClassBins<S>::search_sets(std::span<const Cell* const> of_class, Feature fe
   if (any_missing) consider(false);
   for (std::size_t by = 1; by < (n_classes == 2 ? 2 : n_classes + 1); ++by) {
     const std::size_t own = by % n_classes;
-    const double share = node.total[own] / all;
+    const double share = total[own] / all;
     const auto step_of = [&](std::span<const bins::Code> some) -> SetOrder::Step {
       double weight = 0, weight_of_own = 0;
       for (const bins::Code bin : some) {
-        for (std::size_t k = 0; k < n_classes; ++k) weight += cell(k, bin);
-        weight_of_own += cell(own, bin);
+        weight = std::accumulate(weights[bin].begin(), weights[bin].end(), weight);
+        weight_of_own += weights[bin][own];
       }
       return {(weight_of_own - share * weight) / (weight + smoothing), weight > 0};
     };
@@ -225,10 +217,10 @@ void ClassBins<S>::search_sets(std::span<const Cell* const> of_class, Feature fe
       for (std::size_t step = 0, at = 0; step + 1 < order.step_end.size(); ++step) {
         for (; at < order.step_end[step]; ++at) {
           const bins::Code bin = order.bins[at];
-          for (std::size_t k = 0; k < n_classes; ++k) crossed[k] += cell(k, bin);
+          for (std::size_t k = 0; k < n_classes; ++k) crossed[k] += weights[bin][k];
           walk.cross(bin, [&](bins::Code of, bool left, bool begins) {
             for (std::size_t k = 0; k < n_classes; ++k) {
-              ambiguous[left][k] += begins ? cell(k, of) : -cell(k, of);
+              ambiguous[left][k] += begins ? weights[of][k] : -weights[of][k];
             }
           });
         }
@@ -241,24 +233,82 @@ void ClassBins<S>::search_sets(std::span<const Cell* const> of_class, Feature fe
   }
 }
 
+}  // namespace
+
+template <class S>
+template <class Weights>
+auto ClassBins<S>::number_cells(std::span<const Cell* const> of_class, std::size_t f) const {
+  const Window& window = windows_[f];
+  const std::size_t missing_code = binned_.missing_code();
+  Weights missing = no_weights<Weights>(of_class.size());
+  bool any_missing = window.blank;  // or could be
+  for (std::size_t k = 0; binned_.has_missing(f) && k < of_class.size(); ++k) {
+    missing[k] = Stat::weight(of_class[k][missing_code]);
+    any_missing = any_missing || missing[k] > 0;
+  }
+  const auto n_left = [=](std::size_t bin, bool missing_left) {
+    std::size_t n = 0;
+    for (const Cell* cells : of_class) {
+      Cell sum = missing_left && any_missing ? cells[missing_code] : Cell{};
+      for (std::size_t b = 0; b < bin; ++b) sum += cells[b];
+      n += Stat::n_rows(sum);
+    }
+    return n;
+  };
+  return NumberCells<Weights>{{Stat{}, of_class, window.n_bins}, missing, any_missing, n_left};
+}
+
+template <class S>
+template <class Weights>
+auto ClassBins<S>::set_cells(std::span<const Cell* const> of_class, std::size_t f) const {
+  const std::size_t n_classes = of_class.size(), n_bins = windows_[f].n_bins;
+  SetCells<Weights> cells{{n_bins, no_weights<Weights>(n_classes)},
+                          std::vector<std::size_t>(n_bins),
+                          no_weights<Weights>(n_classes),
+                          0};
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    for (std::size_t bin = 0; bin < n_bins; ++bin) {
+      cells.weights[bin][k] = Stat::weight(of_class[k][bin]);
+      cells.n_rows[bin] += Stat::n_rows(of_class[k][bin]);
+    }
+    if (!binned_.has_missing(f)) continue;
+    const Cell& missing = of_class[k][binned_.missing_code()];
+    cells.missing[k] = Stat::weight(missing);
+    cells.n_missing += Stat::n_rows(missing);
+  }
+  return cells;
+}
+
 template <class S>
 void ClassBins<S>::search(const HistogramPlan& plan, const Pass& pass, const Cell* cells,
                           std::span<const std::int8_t> monotonic, const ClassSearched& node,
                           ClassBinSplit& best, const Cell*) const {
   std::vector<std::vector<Cell>> apart(plan.n_sides);
   std::vector<const Cell*> of_class(plan.n_sides);
+  const bool counts = tree_.rules().min_samples_leaf > 1;
   with_criterion(tree_.rules(), plan.n_sides, [&]<class C>() {
+    using Weights = typename C::Weights;
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
       for (std::size_t k = 0; k < plan.n_sides; ++k) {
         const Cell* side = cells + k * pass.n_columns() * plan.n_codes;
         of_class[k] = cells_of(plan, pass, i, side, apart[k]);
       }
       const Feature feature = pass.feature[i];
-      const int sign = monotonic.empty() ? 0 : monotonic[static_cast<std::size_t>(feature)];
-      if (windows_[static_cast<std::size_t>(feature)].categorical) {
-        search_sets<C>(of_class, feature, node, best);
+      const auto f = static_cast<std::size_t>(feature);
+      const bool categorical = windows_[f].categorical;
+      const int sign = categorical || monotonic.empty() ? 0 : monotonic[f];
+      const ClassJudge<C> judge(node, tree_, feature, sign);
+      if (categorical) {
+        const SetJudge<Weights> set_judge{
+            [&](std::size_t n_left) { return judge.enough_rows(n_left); },
+            [&, missing_left = true](const Weights& sure, const Weights& plain,
+                                     const Weights& possible) {
+              return judge.accepts(sure, plain, possible, &missing_left, best);
+            }};
+        search_sets(set_cells<Weights>(of_class, f), windows_[f], set_judge, counts, only_,
+                    kCategorySmoothing / tree_.step(), node.total, best);
       } else {
-        search_feature<C>(of_class, feature, sign, node, best);
+        search_number(number_cells<Weights>(of_class, f), windows_[f], judge, counts, only_, best);
       }
     }
   });

@@ -52,15 +52,11 @@ class ClassBins {
               ClassBinSplit& best, const Cell* exceptions = nullptr) const;
 
  private:
-  template <class C>
-  void search_feature(std::span<const Cell* const> of_class, Feature feature, int monotonic,
-                      const ClassSearched& node, ClassBinSplit& best) const;
-
-  template <class C>
-  void search_sets(std::span<const Cell* const> of_class, Feature feature,
-                   const ClassSearched& node, ClassBinSplit& best) const;
-
-  bool moves(std::size_t k) const { return only_ < 0 || k == static_cast<std::size_t>(only_); }
+  /// What the searches read of a feature's histogram.
+  template <class Weights>
+  auto number_cells(std::span<const Cell* const> of_class, std::size_t f) const;
+  template <class Weights>
+  auto set_cells(std::span<const Cell* const> of_class, std::size_t f) const;
 
   const bins::Binned& binned_;
   std::span<const Window> windows_;
