@@ -280,8 +280,17 @@ def pipeline(rng: Rng, wrap: str = "") -> User:
     elif wrap == "search":
         source = GridSearchCV(source, {}, cv=2)
     source.fit(X, y)
-    blank = tuple(name for name in numbers if rng.random() < 0.5)
+    blank = tuple(name for name in numbers if rng.random() < 0.5 and takes_blank(source, X, name))
     return _user(source, X, classes, may_be_blank=blank)
+
+
+def takes_blank(source: Any, X: pd.DataFrame, name: str) -> bool:
+    """Whether a model takes rows without a value in a column."""
+    try:
+        source.predict(X[:1].assign(**{name: np.nan}))
+    except ValueError:
+        return False
+    return True
 
 
 KINDS: dict[str, Callable[[Rng], User]] = {

@@ -139,3 +139,14 @@ def test_an_imputer_of_pandas_own_blanks_is_looked_through():
     source = make_pipeline(before, DecisionTreeClassifier(max_depth=4)).fit(frame, y)
     trees = hw.load_model(source, X=frame)
     np.testing.assert_array_equal(trees.predict(frame), source.predict(frame))
+
+
+def test_a_threat_cannot_leave_blank_what_the_pipeline_needs():
+    source, frame = strict()
+    y = source.predict(frame)
+    for ask in (hw.certify, hw.find_adversarial):
+        with pytest.raises(ValueError, match="leaves column 'city' blank, but the model takes no"):
+            ask(source, frame, y, threat=hw.Threat({"income": 1}, blank=["city"]))
+    alone = GradientBoostingClassifier(n_estimators=3).fit(frame[["income", "age"]], y)
+    with pytest.raises(ValueError, match="leaves column 'age' blank, but the model takes no missi"):
+        hw.output_range(alone, frame[["income", "age"]], hw.Threat(blank=["age"]))

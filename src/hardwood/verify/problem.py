@@ -189,9 +189,21 @@ class Problem:
 def _reach(asked: Problem | Outputs, threat: Threat) -> Reach:
     trees = asked.trees
     categories = _categories(trees, asked.X)
-    return threat.reach(
-        trees.n_features, trees.feature_names, categories, integer=asked.whole
-    ).measured()
+    reach = threat.reach(trees.n_features, trees.feature_names, categories, integer=asked.whole)
+    _check_blanks(trees, reach)
+    return reach.measured()
+
+
+def _check_blanks(trees: Trees, reach: Reach) -> None:
+    """Refuse to leave blank what the model takes no blanks in."""
+    for feature in np.flatnonzero(reach.blank).tolist():
+        needed = trees.columns is not None and feature in trees.columns.needs_value
+        if needed or not trees.takes_missing:
+            column = feature if trees.feature_names is None else trees.feature_names[feature]
+            raise ValueError(
+                f"The threat leaves column {column!r} blank, but the model takes no missing value "
+                f"there; leave the column out of blank."
+            )
 
 
 def _whole(trees: Trees, X: Any) -> tuple[int, ...]:

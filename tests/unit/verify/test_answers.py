@@ -10,6 +10,7 @@ import pytest
 import xgboost
 from catboost import CatBoostClassifier
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier
 
@@ -165,6 +166,14 @@ def test_a_threshold_decides_as_the_probability_does(kind, threshold):
     assert (decided != label[:20][attack.success]).all()
     curve = hw.certified_accuracy(model, X, y, [0], threshold=threshold)
     assert curve.certified_accuracy[0] == certificate.certified_accuracy
+
+
+def test_a_threshold_takes_the_place_of_a_fixed_one():
+    X, y = table("imbalanced")
+    source = FixedThresholdClassifier(MODELS["forest"](), threshold=0.6).fit(X, y)
+    label = (source.predict_proba(X)[:, 1] >= 0.2).astype(int)
+    certificate = hw.certify(source, X, y, 0.0, threshold=0.2)
+    np.testing.assert_array_equal(certificate.status == "certified", label == y)
 
 
 def test_a_threshold_that_makes_no_sense_is_refused():

@@ -125,7 +125,10 @@ def _thresholded(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
         probe.estimator_ = _given(inner, its, margin, probability(margin), last)
         return probe.predict(np.zeros((len(margin), 1))) == source.classes_[0]
 
-    return _with_cut(one, _asked(source, its), is_first)
+    asked = _asked(source, its)
+    if last == 1:
+        asked = replace(asked, probability=probability)  # for another threshold
+    return _with_cut(one, asked, is_first)
 
 
 def _positive(source: Any) -> Any:

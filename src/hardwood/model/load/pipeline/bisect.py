@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hardwood._check import FLOAT32_MAX, FloatArray
 
 END = FLOAT32_MAX  # no row holds more, up or down
+_FEW_ROWS = 256  # a call of the steps costs more than so many rows
 
 Ask = Callable[[FloatArray], Any]
 
@@ -49,7 +50,11 @@ def _first_where(queries: Sequence[Query], ask: Ask, base: FloatArray) -> FloatA
     by_raw: dict[int, list[int]] = defaultdict(list)
     for i, query in enumerate(queries):
         by_raw[query.raw].append(i)
-    rows = np.tile(base, (max(map(len, by_raw.values())), 1))
+    n_rows = max(map(len, by_raw.values()))
+    # A call asks about one place of what is left of each column, or about seven.
+    bits = 3 if n_rows <= _FEW_ROWS else 1
+    part = np.arange(1, 2**bits)[:, None]
+    rows = np.tile(base, (n_rows * len(part), 1))
     row = np.empty(len(queries), dtype=np.int64)
     for places in by_raw.values():
         row[places] = np.arange(len(places))
@@ -58,20 +63,23 @@ def _first_where(queries: Sequence[Query], ask: Ask, base: FloatArray) -> FloatA
     value = np.array([q.value for q in queries])
     rising = np.array([q.sense > 0 for q in queries])
 
+    at = row + n_rows * (part - 1)
+
     def crossed(position: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        rows[row, raw] = _float_at(position)
-        given = dense(ask(rows))[row, column]
+        rows[at, raw] = _float_at(position)
+        given = dense(ask(rows))[at, column]
         return np.asarray(np.where(rising, given >= value, given < value), dtype=bool)
 
     low = position_of(np.array([q.start for q in queries]))  # the first that may have crossed
     last = position_of(np.minimum([np.nextafter(q.end, -np.inf) for q in queries], END))
     high = last + 1  # the first that is known to have, or the end
     while np.any(low < high):
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # without overflow
-        open_ = low < high
-        yes = crossed(np.where(open_, middle, np.minimum(low, last)))
-        high = np.where(open_ & yes, middle, high)
-        low = np.where(open_ & ~yes, middle + 1, low)
+        spread = np.maximum((high >> bits) - (low >> bits), 1)  # without overflow
+        places = np.minimum(low + (spread * part - 1), np.maximum(high - 1, low))
+        yes = crossed(np.minimum(places, last)) | (places >= high)
+        # What does not cross does not cross before, either.
+        low = np.where(yes, low, places + 1).max(axis=0)
+        high = np.where(yes, np.minimum(places, high), high).min(axis=0)
     ends = np.array([q.end for q in queries])
     found: FloatArray = np.where(low > last, ends, _float_at(np.minimum(low, last)))
     return found
