@@ -101,7 +101,7 @@ void boosting_in_parts(CertifiedBoosting* place, const std::vector<EndPiece>& pi
                        const std::shared_ptr<Communicator>& others, int n_threads) {
   using Codes = bins::EndCodes<std::uint8_t>;
   bins::EndCandidates chosen = end_candidates(candidates, missing);
-  const std::size_t n_blocks = (candidates.size() + Codes::kWidth - 1) / Codes::kWidth;
+  const std::size_t n_blocks = Codes::n_blocks(candidates.size());
   std::vector<bins::EndRows<std::uint8_t>> rows;
   for (const auto& [n_rows, codes] : pieces) {
     if (codes.shape(0) != n_rows * n_blocks * Codes::kRowCodes * (at_rest ? 2 : 1)) {

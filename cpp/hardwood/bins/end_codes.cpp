@@ -248,7 +248,7 @@ void EndCodes<Code>::choose_all(const ColumnReader& table, std::span<const Reach
   }
   const std::vector<std::uint32_t> rows = sample_rows(table.n_rows(), kSampledRows);
   parallel_for(n_blocks(), n_threads, [&](std::size_t b, int) {
-    const std::size_t first = b * kWidth, n = std::min(kWidth, n_features() - first);
+    const std::size_t first = first_feature(b), n = first_feature(b + 1) - first;
     std::array<std::vector<float>, kWidth> samples;
     std::vector<float> scratch;
     table.rows(first, rows, {samples.data(), n});
@@ -283,10 +283,11 @@ void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> re
     std::array<double, kTile> x;
     std::array<float, kTile> lowest, highest;
     std::array<Code, kTile> lower, upper;
-    for (std::size_t f = 0; f < n_blocks() * kWidth; ++f) {
+    for (std::size_t place = 0; place < n_blocks() * kWidth; ++place) {
+      const std::size_t b = place / kWidth, f = first_feature(b) + place % kWidth;
       Code* const to =
-          codes_.data() + ((f / kWidth) * n_rows_ + first_row + begin) * kRowCodes + f % kWidth;
-      if (f >= n_features() || candidates_.of[f].empty()) {
+          codes_.data() + (b * n_rows_ + first_row + begin) * kRowCodes + place % kWidth;
+      if (f >= first_feature(b + 1) || candidates_.of[f].empty()) {
         for (std::size_t i = 0; i < n; ++i) to[i * kRowCodes] = to[i * kRowCodes + kWidth] = 0;
         continue;
       }

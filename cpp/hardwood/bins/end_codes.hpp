@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,14 +44,14 @@ struct EndRows {
 /// Rows can come twice, the second time as if nobody could move them: row n + i is row i at rest.
 /// Half of the candidates are then those that serve rows at rest.
 ///
-/// Codes lie in blocks of eight features, inside a block row after row, so that a row of a block is
-/// a few neighbouring bytes and the histograms of a block fit the first-level cache. Where most
-/// rows of a block have the same codes, as the dark corners of images, a bit a row tells the
-/// others.
+/// Codes lie in blocks of up to eight features, all blocks about as wide, inside a block row after
+/// row, so that a row of a block is a few neighbouring bytes and the histograms of a block fit the
+/// first-level cache. Where most rows of a block have the same codes, as the dark corners of
+/// images, a bit a row tells the others.
 template <class Code>
 class EndCodes {
  public:
-  static constexpr std::size_t kWidth = 8;              ///< features a block
+  static constexpr std::size_t kWidth = 8;              ///< features a block has room for
   static constexpr std::size_t kRowCodes = 2 * kWidth;  ///< codes a row of a block: lower, upper
 
   template <class Table>
@@ -66,7 +67,14 @@ class EndCodes {
 
   std::size_t n_rows() const { return n_rows_; }  ///< rows at rest included
   std::size_t n_features() const { return candidates_.of.size(); }
-  std::size_t n_blocks() const { return (n_features() + kWidth - 1) / kWidth; }
+  static std::size_t n_blocks(std::size_t n_features) { return (n_features + kWidth - 1) / kWidth; }
+  std::size_t n_blocks() const { return n_blocks(n_features()); }
+  std::size_t width() const { return width_; }  ///< features a block; the last one may have fewer
+  /// The features of block b are those from first_feature(b) up to first_feature(b + 1).
+  std::size_t first_feature(std::size_t b) const { return std::min(b * width_, n_features()); }
+  std::size_t block_of(std::size_t feature) const { return feature / width_; }
+  /// Its place in the block.
+  std::size_t place_of(std::size_t feature) const { return feature % width_; }
 
   std::span<const float> candidates(std::size_t feature) const { return candidates_.of[feature]; }
   /// The place of a threshold among the candidates of a feature; throws if it is none of them.
@@ -82,7 +90,7 @@ class EndCodes {
   /// Those of all blocks, one after the other.
   std::span<const Code> all() const { return {codes_.data(), codes_.size()}; }
   const Code* lower(std::size_t feature) const {
-    return block(feature / kWidth) + feature % kWidth;
+    return block(block_of(feature)) + place_of(feature);
   }
 
   /// The first row at rest; n_rows() if there is none.
@@ -108,6 +116,7 @@ class EndCodes {
   std::size_t n_rows_;
   std::size_t rest_;
   EndCandidates candidates_;
+  std::size_t width_ = n_blocks() ? (n_features() + n_blocks() - 1) / n_blocks() : 1;
   std::size_t n_codes_ = 2;
   Buffer<Code> codes_;
   std::vector<Code> usual_;

@@ -23,8 +23,9 @@ constexpr std::size_t kMostShares = 32;  // into which sums over rows are cut, f
 
 /// The rows of a block that can be pushed to each leaf.
 struct Reached {
-  std::vector<std::uint32_t> start;  // of each leaf in `row`, and the end
-  std::vector<std::uint16_t> row;    // places in the block
+  std::vector<std::uint32_t> start;   // of each leaf in `row`, and the end
+  std::vector<std::uint32_t> middle;  // where its rows end that are pushed down
+  std::vector<std::uint16_t> row;     // places in the block
 };
 static_assert(kBlock <= 1 << 16);
 
@@ -58,23 +59,19 @@ class Output {
         part_(part),
         reached_((codes.n_rows() + kBlock - 1) / kBlock) {}
 
-  grow::GrownTree step(std::vector<float>& gradient, std::vector<float>& hessian,
-                       std::vector<std::uint32_t>& rows, grow::CertifiedMemory& memory,
-                       std::uint64_t seed) {
+  grow::GrownTree step(Pool& pool, std::uint64_t seed) {
     return with_loss(round_.loss, round_.loss_parameter, [&](const auto& loss) {
       grow::CertifiedRequest request;
-      request.n_down = take_derivatives(loss, gradient, hessian, rows);
-      request.gradient = gradient;
-      request.hessian = hessian;
+      take_derivatives(loss, pool, request);
+      list_rows(pool, request);
       request.weight = round_.weight;
-      request.rows = rows;
       if (round_.features.n_rows > 0) request.features = round_.features.row(column_);
       request.monotonic = round_.monotonic;
       request.rules = round_.rules;
       request.seed = seed;
       request.n_threads = n_threads_;
       request.part = part_;
-      grow::CertifiedTree grown = grow_certified(codes_, request, memory);
+      grow::CertifiedTree grown = grow_certified(codes_, std::move(request), pool);
       g_sum_ = ExactSum(grown.g_total);
       h_sum_ = ExactSum(grown.h_total);
       loss_sum_ = ExactSum(total_loss(loss));
@@ -116,26 +113,26 @@ class Output {
     return at_low == at_high ? loss.slope(y, low).gradient < 0 : at_low > at_high;
   }
 
-  /// Derivatives at the worse end of every row; `rows` becomes the rows that train, first those
-  /// that the adversary pushes down, whose number is returned.
+  /// Derivatives at the worse end of every row.
   template <class Loss>
-  std::size_t take_derivatives(const Loss& loss, std::vector<float>& gradient,
-                               std::vector<float>& hessian, std::vector<std::uint32_t>& rows) {
+  void take_derivatives(const Loss& loss, Pool& pool, grow::CertifiedRequest& request) {
     const std::size_t n = codes_.n_rows();
-    gradient.resize(n);
-    hessian.resize(n);
+    request.slopes = pool.take<float>(2 * n);
+    float* const gradient = request.slopes.data();
+    float* const hessian = gradient + n;
     down_.resize(n);
-    parallel_blocks(n, kBlock, n_threads_, [&](std::size_t begin, std::size_t end, int) {
+    parallel_blocks(n, kChunk, n_threads_, [&](std::size_t begin, std::size_t end, int) {
+      std::array<float, kChunk> y, margin;
       for (std::size_t i = begin; i < end; ++i) {
-        const float y = label(i);
-        const bool down = low_is_worse(loss, y, low(i), high(i));
-        const Slope slope = loss.slope(y, down ? low(i) : high(i));
+        const float of_row = label(i), ends[] = {high(i), low(i)};  // no branch: y is random
+        const bool down = low_is_worse(loss, of_row, ends[1], ends[0]);
+        y[i - begin] = of_row;
+        margin[i - begin] = ends[down];
         down_[i] = down;
-        gradient[i] = slope.gradient;
-        hessian[i] = slope.hessian;
       }
+      ensemble::look<false>(loss, end - begin,
+                            {y.data(), margin.data(), nullptr, gradient + begin, hessian + begin});
     });
-    return list_rows(rows);
   }
 
   /// About what the losses of the rows add up to.
@@ -144,33 +141,44 @@ class Output {
     return about_sum(codes_.n_rows(), n_threads_, part_, [&](std::size_t i) {
       if (!trains(i)) return 0.0;
       // The size of a logistic loss is known without looking.
-      const float margin = down_[i] ? low(i) : high(i);
-      return weight(i) * (Loss::kSided ? 1.0 : std::abs(loss.loss(label(i), margin)));
+      if constexpr (Loss::kSided) return double{weight(i)};
+      return weight(i) * std::abs(loss.loss(label(i), down_[i] ? low(i) : high(i)));
     });
   }
 
-  /// The rows that train in order, first those that the adversary pushes down; how many these are.
-  std::size_t list_rows(std::vector<std::uint32_t>& rows) const {
+  /// The rows that train in order, first those that the adversary pushes down.
+  void list_rows(Pool& pool, grow::CertifiedRequest& request) const {
     const std::size_t n = codes_.n_rows(), n_blocks = reached_.size();
     std::vector<std::size_t> place(2 * n_blocks + 1);  // of a block's rows pushed down, then up
     const auto for_block = [&](std::size_t b, auto&& body) {
       for (std::size_t i = b * kBlock; i < std::min((b + 1) * kBlock, n); ++i) {
-        if (trains(i)) body(i, down_[i] ? b : n_blocks + b);
+        body(i, std::size_t{trains(i) && down_[i]}, std::size_t{trains(i) && !down_[i]});
       }
     };
     parallel_for(n_blocks, n_threads_, [&](std::size_t b, int) {
-      for_block(b, [&](std::size_t, std::size_t part) { ++place[part + 1]; });
+      std::size_t n_down = 0, n_up = 0;
+      for_block(b, [&](std::size_t, std::size_t down, std::size_t up) {
+        n_down += down;
+        n_up += up;
+      });
+      place[b + 1] = n_down;
+      place[n_blocks + b + 1] = n_up;
     });
     std::partial_sum(place.begin(), place.end(), place.begin());
-    const std::size_t n_down = place[n_blocks];
-    rows.resize(place.back());
+    request.n_down = place[n_blocks];
+    request.rows = pool.take<std::uint32_t>(place.back());
     parallel_for(n_blocks, n_threads_, [&](std::size_t b, int) {
-      std::size_t next[2] = {place[b], place[n_blocks + b]};
-      for_block(b, [&](std::size_t i, std::size_t part) {
-        rows[next[part >= n_blocks]++] = static_cast<std::uint32_t>(i);
+      // By way of the block's own lists: no branch, as directions are random.
+      std::array<std::uint32_t, kBlock> downs, ups;
+      std::size_t n_downs = 0, n_ups = 0;
+      for_block(b, [&](std::size_t i, std::size_t down, std::size_t up) {
+        downs[n_downs] = ups[n_ups] = static_cast<std::uint32_t>(i);
+        n_downs += down;
+        n_ups += up;
       });
+      std::copy_n(downs.data(), n_downs, request.rows.data() + place[b]);
+      std::copy_n(ups.data(), n_ups, request.rows.data() + place[n_blocks + b]);
     });
-    return n_down;
   }
 
   void find_reached(const grow::CertifiedTree& grown) {
@@ -201,33 +209,35 @@ class Output {
   void find_reached(const std::vector<Step>& steps, std::size_t b, Reached& reached) const {
     struct Open {
       std::uint32_t step;
-      std::size_t begin, n;  // its rows in `rows`
+      std::size_t begin, n_down, n;  // its rows in `rows`, first those that are pushed down
     };
     const std::size_t first = b * kBlock, n_rows = std::min(kBlock, codes_.n_rows() - first);
-    const std::size_t from = first * Codes::kRowCodes;
     const Code missing = codes_.missing_code();
     std::vector<std::uint16_t> rows(n_rows);
-    std::iota(rows.begin(), rows.end(), std::uint16_t{0});
     std::array<std::uint16_t, kBlock> left;
-    std::vector<Open> open{{0, 0, n_rows}};
+    std::vector<Open> open{{0, 0, list_block(first, rows, left), n_rows}};
     reached.start.clear();
+    reached.middle.clear();
     reached.row.clear();
     while (!open.empty()) {
-      const auto [at, begin, n] = open.back();
+      const auto [at, begin, n_down, n] = open.back();
       open.pop_back();
       const Step& step = steps[at];
       if (!step.lower) {
         // Leaves come in order; those that nobody reaches were passed over.
-        reached.start.resize(step.child[0] + 1, static_cast<std::uint32_t>(reached.row.size()));
+        const auto start = static_cast<std::uint32_t>(reached.row.size());
+        reached.start.resize(step.child[0] + 1, start);
+        reached.middle.resize(step.child[0] + 1, start);
+        reached.middle.back() += static_cast<std::uint32_t>(n_down);
         reached.row.insert(reached.row.end(), rows.begin() + static_cast<std::ptrdiff_t>(begin),
                            rows.begin() + static_cast<std::ptrdiff_t>(begin + n));
         continue;
       }
-      const Code* const lower = static_cast<const Code*>(step.lower) + from;
+      const Code* const lower = static_cast<const Code*>(step.lower) + first * Codes::kRowCodes;
       std::uint16_t* const right = rows.data() + begin;  // in place
       std::size_t n_left = 0, n_right = 0;
-      const auto part = [&](auto has_missing) {
-        for (std::size_t i = 0; i < n; ++i) {
+      const auto part = [&](auto has_missing, std::size_t from, std::size_t to) {
+        for (std::size_t i = from; i < to; ++i) {
           const std::uint16_t row = right[i];
           const Code* const code = lower + row * Codes::kRowCodes;
           bool can_left = step.candidate >= code[0];
@@ -242,31 +252,68 @@ class Output {
           n_right += can_right;
         }
       };
-      step.has_missing ? part(std::true_type{}) : part(std::false_type{});
+      const auto part_rows = [&](std::size_t from, std::size_t to) {
+        step.has_missing ? part(std::true_type{}, from, to) : part(std::false_type{}, from, to);
+      };
+      part_rows(0, n_down);
+      const std::size_t n_left_down = n_left, n_right_down = n_right;
+      part_rows(n_down, n);
       // The left child is next: its rows lie last, over the parent's.
       rows.resize(std::max(rows.size(), begin + n_right + n_left));
       std::copy_n(left.data(), n_left, rows.data() + begin + n_right);
-      if (n_right > 0) open.push_back({step.child[0], begin, n_right});
-      if (n_left > 0) open.push_back({step.child[1], begin + n_right, n_left});
+      if (n_right > 0) open.push_back({step.child[0], begin, n_right_down, n_right});
+      if (n_left > 0) open.push_back({step.child[1], begin + n_right, n_left_down, n_left});
     }
     reached.start.resize(leaves_.size() + 1, static_cast<std::uint32_t>(reached.row.size()));
+    reached.middle.resize(leaves_.size(), reached.start.back());
   }
 
-  /// The leaves of a block's rows with the least and the largest value: leaves are entered in the
-  /// order of their values, and the last one stays.
-  struct EndLeaves {
-    std::array<std::uint32_t, kBlock> least, largest;
-
-    void find(const Reached& reached, std::span<const std::uint32_t> by_value) {
-      const auto enter = [&](std::uint32_t leaf, std::array<std::uint32_t, kBlock>& to) {
-        for (std::uint32_t e = reached.start[leaf]; e < reached.start[leaf + 1]; ++e) {
-          to[reached.row[e]] = leaf;
-        }
-      };
-      for (const std::uint32_t leaf : by_value) enter(leaf, largest);
-      for (std::size_t l = by_value.size(); l-- > 0;) enter(by_value[l], least);
+  /// The rows of a block, first those that are pushed down, whose number is returned.
+  std::size_t list_block(std::size_t first, std::span<std::uint16_t> rows,
+                         std::span<std::uint16_t> scratch) const {
+    std::size_t n_down = 0, n_up = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool down = !down_.empty() && down_[first + i];
+      rows[n_down] = scratch[n_up] = static_cast<std::uint16_t>(i);
+      n_down += down;
+      n_up += !down;
     }
-  };
+    std::copy_n(scratch.data(), n_up, rows.data() + n_down);
+    return n_down;
+  }
+
+  using LeafOfRow = std::array<std::uint32_t, kBlock>;
+
+  /// The leaf with the worst value of each row of a block: leaves are entered in the order of their
+  /// values, and the last one stays. Rows that are pushed down enter `least`, the others `largest`.
+  static void find_worst(const Reached& reached, std::span<const std::uint32_t> by_value,
+                         LeafOfRow& least, LeafOfRow& largest) {
+    const std::uint16_t* const row = reached.row.data();
+    for (const std::uint32_t leaf : by_value) {
+      for (std::uint32_t e = reached.middle[leaf]; e < reached.start[leaf + 1]; ++e) {
+        largest[row[e]] = leaf;
+      }
+    }
+    for (std::size_t l = by_value.size(); l-- > 0;) {
+      const std::uint32_t leaf = by_value[l];
+      for (std::uint32_t e = reached.start[leaf]; e < reached.middle[leaf]; ++e) {
+        least[row[e]] = leaf;
+      }
+    }
+  }
+
+  /// The same for both ends of every row.
+  static void find_ends(const Reached& reached, std::span<const std::uint32_t> by_value,
+                        LeafOfRow& least, LeafOfRow& largest) {
+    const std::uint16_t* const row = reached.row.data();
+    const auto enter = [&](std::uint32_t leaf, LeafOfRow& to) {
+      for (std::uint32_t e = reached.start[leaf]; e < reached.start[leaf + 1]; ++e) {
+        to[row[e]] = leaf;
+      }
+    };
+    for (const std::uint32_t leaf : by_value) enter(leaf, largest);
+    for (std::size_t l = by_value.size(); l-- > 0;) enter(by_value[l], least);
+  }
 
   /// Leaves in the order of their values.
   static std::vector<std::uint32_t> sorted(std::span<const float> value) {
@@ -326,7 +373,11 @@ class Output {
       const auto scratch = std::make_unique<Scratch>();
       for (std::size_t b = n_blocks * share / n_shares; b < n_blocks * (share + 1) / n_shares;
            ++b) {
-        scratch->leaves.find(reached_[b], by_value);
+        if constexpr (Loss::kSided) {
+          find_worst(reached_[b], by_value, scratch->least, scratch->least);
+        } else {
+          find_ends(reached_[b], by_value, scratch->least, scratch->largest);
+        }
         const std::size_t end = std::min((b + 1) * kBlock, codes_.n_rows());
         for (std::size_t i = b * kBlock; i < end; i += kChunk) {
           total += look_at(loss, value, i, std::min(i + kChunk, end), sums[share], *scratch);
@@ -363,7 +414,7 @@ class Output {
 
   /// Memory for the rows of a block, and of a chunk of it.
   struct Scratch {
-    EndLeaves leaves;
+    LeafOfRow least, largest;  // where the direction is known, the worst one is in `least`
     std::array<std::uint32_t, kChunk> leaf;
     std::array<float, kChunk> y, margin, gradient, hessian;
     std::array<double, kChunk> loss;
@@ -375,34 +426,31 @@ class Output {
                  std::vector<LeafSums>& sums, Scratch& at) {
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t k = i - begin;
-      const std::uint32_t least = at.leaves.least[i % kBlock];
-      const std::uint32_t largest = at.leaves.largest[i % kBlock];
-      const float y = label(i), at_low = low(i) + value[least], at_high = high(i) + value[largest];
-      const bool down = low_is_worse(loss, y, at_low, at_high);
+      const float y = label(i);
+      const std::uint32_t least = at.least[i % kBlock];
+      const std::uint32_t largest = Loss::kSided ? least : at.largest[i % kBlock];
+      const float ends[] = {high(i) + value[largest], low(i) + value[least]};
+      const bool down = low_is_worse(loss, y, ends[1], ends[0]);
       at.y[k] = y;
       at.leaf[k] = down ? least : largest;
-      at.margin[k] = down ? at_low : at_high;
+      at.margin[k] = ends[down];  // no branch: y is random
       if constexpr (std::is_same_v<Loss, Quantile>) worst_leaf_[i] = {at.leaf[k], at.margin[k]};
     }
-    const Looks looks{at.y.data(), at.margin.data(), at.loss.data(), at.gradient.data(),
-                      at.hessian.data()};
-    auto* look = look_plain<Loss>;
-#if HARDWOOD_X86
-    if (has_avx2()) look = look_avx2<Loss>;
-#endif
-    look(loss, end - begin, looks);
+    ensemble::look<true>(
+        loss, end - begin,
+        {at.y.data(), at.margin.data(), at.loss.data(), at.gradient.data(), at.hessian.data()});
     double total = 0;
-    const auto add = [&](std::size_t k, double w) {
+    const auto add = [&](std::size_t k, auto&&... weight_of) {
       LeafSums& sum = sums[at.leaf[k]];
-      total += loss_sum_.term(w, at.loss[k]);
-      sum.g += g_sum_.term(w, double{at.gradient[k]});
-      sum.h += h_sum_.term(w, double{at.hessian[k]});
+      total += loss_sum_.term(weight_of..., at.loss[k]);
+      sum.g += g_sum_.term(weight_of..., double{at.gradient[k]});
+      sum.h += h_sum_.term(weight_of..., double{at.hessian[k]});
     };
     if (round_.weight.empty() && round_.sampled.empty()) {
-      for (std::size_t k = 0; k < end - begin; ++k) add(k, 1);
+      for (std::size_t k = 0; k < end - begin; ++k) add(k);
     } else {
       for (std::size_t i = begin; i < end; ++i) {
-        if (trains(i)) add(i - begin, weight(i));
+        if (trains(i)) add(i - begin, double{weight(i)});
       }
     }
     return total;
@@ -472,11 +520,11 @@ class Output {
     }
     const std::vector<std::uint32_t> by_value = sorted(value);
     parallel_for(reached_.size(), n_threads_, [&](std::size_t b, int) {
-      EndLeaves leaves;
-      leaves.find(reached_[b], by_value);
+      LeafOfRow least, largest;
+      find_ends(reached_[b], by_value, least, largest);
       for (std::size_t i = b * kBlock; i < std::min((b + 1) * kBlock, codes_.n_rows()); ++i) {
-        round_.low(i, column_) += value[leaves.least[i % kBlock]];
-        round_.high(i, column_) += value[leaves.largest[i % kBlock]];
+        round_.low(i, column_) += value[least[i % kBlock]];
+        round_.high(i, column_) += value[largest[i % kBlock]];
       }
     });
   }
@@ -525,26 +573,16 @@ void check(const CertifiedRound& round, std::size_t n_table_rows, std::size_t n_
 }  // namespace
 
 template <class Code>
-struct CertifiedBoosting<Code>::Workspace {
-  std::vector<float> gradient, hessian;
-  std::vector<std::uint32_t> rows;
-  grow::CertifiedMemory memory;
-};
-
-template <class Code>
 std::vector<grow::GrownTree> CertifiedBoosting<Code>::step(const CertifiedRound& round) {
   check(round, n_rows_, codes_.n_rows(), codes_.n_features());
   const std::lock_guard guard(busy_);
   const int n_threads = std::max(round.rules.n_threads, 1);
   const std::size_t n_outputs = round.low.n_cols;
-  workspaces_.resize(std::max(workspaces_.size(), static_cast<std::size_t>(n_threads)));
+  while (pools_.size() < static_cast<std::size_t>(n_threads)) pools_.emplace_back();
   std::vector<grow::GrownTree> trees(n_outputs);
   const auto grow_one = [&](std::size_t k, std::size_t slot, int threads) {
-    if (!workspaces_[slot]) workspaces_[slot] = std::make_shared<Workspace>();
-    Workspace& work = *workspaces_[slot];
     trees[k] = Output<Code>(codes_, round, k, n_rows_, threads, part())
-                   .step(work.gradient, work.hessian, work.rows, work.memory,
-                         round.seed * n_outputs + k + 1);
+                   .step(pools_[slot], round.seed * n_outputs + k + 1);
   };
   // A tree a thread needs no waiting for each other; the trees that are left over are shared. Parts
   // ask each other on one thread.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -14,6 +15,7 @@
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/model/trees.hpp"
 #include "hardwood/part.hpp"
+#include "hardwood/pool.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::ensemble {
@@ -80,14 +82,12 @@ class CertifiedBoosting {
   void add(const model::Trees& trees, Matrix<float> low, Matrix<float> high, int n_threads) const;
 
  private:
-  struct Workspace;
-
   std::size_t n_rows_;  // of the table
   bins::EndCodes<Code> codes_;
   std::shared_ptr<Communicator> others_;
   std::vector<std::uint32_t> number_;
-  std::mutex busy_;  // one round at a time
-  std::vector<std::shared_ptr<Workspace>> workspaces_;
+  std::mutex busy_;         // one round at a time
+  std::deque<Pool> pools_;  // a thread has one
 };
 
 }  // namespace hardwood::ensemble

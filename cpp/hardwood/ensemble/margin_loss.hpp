@@ -103,28 +103,28 @@ struct Quantile {
 
 /// Loss and derivatives of some rows.
 struct Looks {
-  float* y;
-  float* margin;
+  const float* y;
+  const float* margin;
   double* loss;
   float* gradient;
   float* hessian;
 };
 
 /// Fill in what `y` and `margin` lead to. The same bytes with every instruction set.
-template <class Loss>
+template <bool kLoss, class Loss>
 [[gnu::always_inline]] inline void look_at_rows(const Loss& of, std::size_t n, const Looks& rows) {
   const float* __restrict y = rows.y;
   const float* __restrict margin = rows.margin;
-  double* __restrict loss = rows.loss;
+  [[maybe_unused]] double* __restrict loss = rows.loss;
   float* __restrict gradient = rows.gradient;
   float* __restrict hessian = rows.hessian;
   for (std::size_t i = 0; i < n; ++i) {
     Slope slope;
-    if constexpr (Loss::kSided) {
+    if constexpr (kLoss && Loss::kSided) {
       slope = of.slope(y[i], margin[i], loss[i]);
     } else {
       slope = of.slope(y[i], margin[i]);
-      loss[i] = of.loss(y[i], margin[i]);
+      if constexpr (kLoss) loss[i] = of.loss(y[i], margin[i]);
     }
     gradient[i] = slope.gradient;
     hessian[i] = slope.hessian;
@@ -132,14 +132,18 @@ template <class Loss>
 }
 
 #if HARDWOOD_X86
-template <class Loss>
+template <bool kLoss, class Loss>
 [[gnu::target("avx2")]] void look_avx2(const Loss& of, std::size_t n, const Looks& rows) {
-  look_at_rows(of, n, rows);
+  look_at_rows<kLoss>(of, n, rows);
 }
 #endif
-template <class Loss>
-void look_plain(const Loss& of, std::size_t n, const Looks& rows) {
-  look_at_rows(of, n, rows);
+/// `kLoss`: the losses are asked for, too.
+template <bool kLoss, class Loss>
+void look(const Loss& of, std::size_t n, const Looks& rows) {
+#if HARDWOOD_X86
+  if (has_avx2()) return look_avx2<kLoss>(of, n, rows);
+#endif
+  look_at_rows<kLoss>(of, n, rows);
 }
 
 /// Call `body(loss)` with the loss that is meant; `parameter` is its bend or its share.

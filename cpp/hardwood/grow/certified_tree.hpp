@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -9,16 +8,17 @@
 #include "hardwood/grow/grown_tree.hpp"
 #include "hardwood/grow/newton.hpp"
 #include "hardwood/part.hpp"
+#include "hardwood/pool.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
 
-/// What one tree of certified boosting is grown from.
+/// What one tree of certified boosting is grown from. What is on loan goes back to the pool once
+/// the rows are on the grid.
 struct CertifiedRequest {
-  std::span<const float> gradient;         ///< one a row, finite
-  std::span<const float> hessian;          ///< one a row, >= 0
+  Pooled<float> slopes;                    ///< gradients of all rows, finite; then hessians, >= 0
   std::span<const float> weight;           ///< one a row, >= 0, or empty: 1
-  std::span<const std::uint32_t> rows;     ///< that train: first those the adversary pushes down
+  Pooled<std::uint32_t> rows;              ///< that train: first those the adversary pushes down
   std::size_t n_down = 0;                  ///< how many of them it pushes down; the others up
   std::span<const Feature> features;       ///< increasing, or empty: every feature
   std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
@@ -33,18 +33,6 @@ struct CertifiedTree {
   std::vector<std::uint32_t> candidate;       ///< of a node that splits: where its threshold stands
   std::vector<double> value_low, value_high;  ///< limits of a leaf's value
   double g_total = 0, h_total = 0;            ///< see Grid
-};
-
-/// Memory that trees reuse.
-class CertifiedMemory {
- public:
-  CertifiedMemory();
-  ~CertifiedMemory();
-  struct Parts;
-  Parts& parts() { return *parts_; }
-
- private:
-  std::unique_ptr<Parts> parts_;
 };
 
 /// Grow a tree on rows that go wherever the adversary can send them.
@@ -64,7 +52,7 @@ class CertifiedMemory {
 /// the tree is grown. Same bytes for any number of threads, and of parts: where others have rows of
 /// the table, too, all of them grow the same tree level by level, with two messages a level.
 template <class Code>
-CertifiedTree grow_certified(const bins::EndCodes<Code>& codes, const CertifiedRequest& request,
-                             CertifiedMemory& memory);
+CertifiedTree grow_certified(const bins::EndCodes<Code>& codes, CertifiedRequest request,
+                             Pool& pool);
 
 }  // namespace hardwood::grow

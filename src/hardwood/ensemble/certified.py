@@ -176,10 +176,12 @@ class CertifiedBooster:
 
     def _ends_to_start(self) -> Ends:
         X = self.rows() if self.model.n_nodes else self.X
-        threats = [self.reach, self.reach.still()] if self.at_rest else [self.reach]
-        ends = [Ends.of(self.model, X, reach, self.rules.n_threads) for reach in threats]
+        moved = Ends.of(self.model, X, self.reach, self.rules.n_threads)
+        if not self.at_rest:
+            return moved
+        still = Ends.of(self.model, X, self.reach.still(), self.rules.n_threads)
         return Ends(
-            np.concatenate([one.low for one in ends]), np.concatenate([one.high for one in ends])
+            np.concatenate([moved.low, still.low]), np.concatenate([moved.high, still.high])
         )
 
     def rows(self) -> Any:

@@ -178,13 +178,15 @@ class RobustEstimator(BaseEstimator):
             by_class = compute_sample_weight(class_weight, y)
             weight = by_class if weight is None else weight * by_class
         X, y, weight = _without_weightless(X, y, weight, class_weight)
-        classes, label = np.unique(y, return_inverse=True)
+        classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
                 f"y has only one class, {classes[0]!r}; a classifier needs rows of two or more "
                 f"classes (with positive weight)."
             )
-        return ClassData(X, label.astype(np.int32), classes, weight, self._columns(X))
+        # Not by np.unique's return_inverse, which sorts the positions of all rows, too.
+        label = np.searchsorted(classes, y).astype(np.int32)
+        return ClassData(X, label, classes, weight, self._columns(X))
 
     def _check_target_data(self, X: Any, y: Any, sample_weight: Any, **accepted: Any) -> TargetData:
         """Check X, y and weights of a regressor; sets the fitted attributes about columns."""
