@@ -33,11 +33,12 @@ void Ball::reach_range(std::size_t f) {
   const auto edges = ensemble_.edges(f);
   const auto home = static_cast<std::size_t>(home_[f]);
   double* step = step_.data() + ensemble_.edge_start(f);
+  const Budget::Axis axis = budget_.axis(f, x_[f]);
   const auto reached = [&](std::size_t cell) {
     const Interval interval = ensemble_.interval(f, static_cast<std::int32_t>(cell));
     if (interval.empty()) return kInfinity;
-    const double z = budget_.nearest(f, x_[f], interval);
-    return std::isnan(z) ? kInfinity : budget_.counted(f, x_[f], z);
+    const double z = axis.nearest(interval);
+    return std::isnan(z) ? kInfinity : axis.counted(z);
   };
   for (std::size_t edge = home; edge < edges.size(); ++edge) {
     step[edge] = reached(edge + 1);
@@ -65,13 +66,14 @@ void Ball::reach_places(std::size_t f) {
       }
     }
   } else {
+    const Budget::Axis axis = budget_.axis(f, x_[f]);
     const auto n_cells = static_cast<std::int32_t>(ensemble_.n_cells(f));
     for (std::int32_t cell = 0; cell < n_cells; ++cell) {
       if (cell == home_[f]) continue;
       const auto edge = static_cast<std::size_t>(cell < home_[f] ? cell : cell - 1);
       const double step = step_[ensemble_.edge_start(f) + edge];
       if (step == kInfinity) continue;
-      places_.push_back({cell, step, budget_.nearest(f, x_[f], ensemble_.interval(f, cell))});
+      places_.push_back({cell, step, axis.nearest(ensemble_.interval(f, cell))});
     }
   }
   if (budget_.can_blank(f)) {
@@ -200,44 +202,48 @@ int Ball::n_changes(std::span<const std::int32_t> cells) const {
 
 double Ball::nearest(std::size_t feature, std::int32_t cell) const {
   if (!has_places(feature)) {
-    return budget_.nearest(feature, x_[feature], ensemble_.interval(feature, cell));
+    return budget_.axis(feature, x_[feature]).nearest(ensemble_.interval(feature, cell));
   }
   const std::span<const Place> mine = places(feature);
   return std::ranges::find(mine, cell, &Place::cell)->value;
 }
 
+namespace {
+
+/// The best leaf below a node that the ball reaches, if it is better than `best`. The more
+/// promising child comes first, and subtrees that cannot be better are not entered.
+double best_leaf(const Ball& ball, const Ensemble::Member& member, std::int32_t at,
+                 const Within& within, double best) {
+  const Ensemble& ensemble = ball.ensemble();
+  while (ensemble.most(at, member) > best) {
+    const Ensemble::Node& node = ensemble.node(at);
+    if (node.feature == kLeaf) return ensemble.most(at, member);
+    const auto f = static_cast<std::size_t>(node.feature);
+    const Cells range = within.cells[f];
+    bool left = range.lo <= node.rank;
+    bool right = range.hi > node.rank;
+    if (const std::int32_t n = within.n_places[f]; n > 0) {
+      left = ball.first_place(at, true) < n;
+      right = ball.first_place(at, false) < n;
+    }
+    if (left && right) {
+      left = ensemble.most(node.left, member) < ensemble.most(node.right, member);
+      best = best_leaf(ball, member, left ? node.right : node.left, within, best);
+    } else if (!left && !right) {
+      left = ensemble.missing_left(at);
+    }
+    at = left ? node.left : node.right;
+  }
+  return best;
+}
+
+}  // namespace
+
 double plain_bound(const Ball& ball, std::span<const Ensemble::Member> members, double base,
                    const Within& within) {
-  const Ensemble& ensemble = ball.ensemble();
-  std::vector<std::int32_t> open;
   double sum = base;
   for (const Ensemble::Member& member : members) {
-    double best = -kInfinity;
-    open.push_back(member.root);
-    while (!open.empty()) {
-      const std::int32_t at = open.back();
-      open.pop_back();
-      const Ensemble::Node& node = ensemble.node(at);
-      if (node.feature == kLeaf) {
-        double value = 0;
-        if (member.plus >= 0) value += ensemble.value(node.rank, member.plus);
-        if (member.minus >= 0) value -= ensemble.value(node.rank, member.minus);
-        best = std::max(best, value);
-        continue;
-      }
-      const auto f = static_cast<std::size_t>(node.feature);
-      const Cells range = within.cells[f];
-      bool left = range.lo <= node.rank;
-      bool right = range.hi > node.rank;
-      if (const std::int32_t n = within.n_places[f]; n > 0) {
-        left = ball.first_place(at, true) < n;
-        right = ball.first_place(at, false) < n;
-      }
-      if (left) open.push_back(node.left);
-      if (right) open.push_back(node.right);
-      if (!left && !right) open.push_back(ensemble.missing_left(at) ? node.left : node.right);
-    }
-    sum += best;
+    sum += best_leaf(ball, member, member.root, within, -kInfinity);
   }
   return sum;
 }

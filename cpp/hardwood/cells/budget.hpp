@@ -53,26 +53,45 @@ struct Budget {
 
   bool can_blank(std::size_t feature) const { return feature < blank.size() && blank[feature]; }
 
-  /// The value of a (non-empty) interval nearest to x that the adversary may choose; NaN if there
-  /// is none.
-  double nearest(std::size_t feature, double x, const Interval& interval) const {
-    double z = interval.nearest(x);
-    if (z == x) return x;
-    if (reach[feature].whole) {
-      z = z > x ? std::ceil(z) : std::floor(z);
-      if (!interval.contains(z)) return std::numeric_limits<double>::quiet_NaN();
-    }
-    const bool in_reach = reach[feature].lowest(x) <= z && z <= reach[feature].highest(x);
-    return in_reach ? z : std::numeric_limits<double>::quiet_NaN();
-  }
+  /// One value, and where it may go.
+  struct Axis {
+    double x;
+    double lowest;
+    double highest;
+    double down_scale;
+    double up_scale;
+    double radius;
+    bool whole;
 
-  /// What the step from x to a value within reach counts. Such a step alone never leaves the ball:
-  /// what exceeds the radius is rounding.
-  double counted(std::size_t feature, double x, double z) const {
-    const bool down = z < x;
-    double scale = (down ? down_scale : up_scale)[feature];
-    if ((down ? reach[feature].down_share : reach[feature].up_share) > 0) scale *= std::abs(x);
-    return std::min(step_between(x, z) / scale, radius);
+    /// The value of a (non-empty) interval nearest to x that the adversary may choose; NaN if there
+    /// is none.
+    double nearest(const Interval& interval) const {
+      double z = interval.nearest(x);
+      if (z == x) return x;
+      if (whole) {
+        z = z > x ? std::ceil(z) : std::floor(z);
+        if (!interval.contains(z)) return std::numeric_limits<double>::quiet_NaN();
+      }
+      return lowest <= z && z <= highest ? z : std::numeric_limits<double>::quiet_NaN();
+    }
+    /// What the step to a value within reach counts. Such a step alone never leaves the ball: what
+    /// exceeds the radius is rounding.
+    double counted(double z) const {
+      return std::min(step_between(x, z) / (z < x ? down_scale : up_scale), radius);
+    }
+  };
+  Axis axis(std::size_t feature, double x) const {
+    const Reach& mine = reach[feature];
+    const auto scale = [&](double one, double share) {
+      return share > 0 ? one * std::abs(x) : one;
+    };
+    return {x,
+            mine.lowest(x),
+            mine.highest(x),
+            scale(down_scale[feature], mine.down_share),
+            scale(up_scale[feature], mine.up_share),
+            radius,
+            mine.whole};
   }
   /// What a change of category or a blank counts.
   double counted_change() const { return std::min(unit, radius); }

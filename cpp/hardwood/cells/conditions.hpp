@@ -49,8 +49,9 @@ class Conditions {
         break;
       }
     } else if (!condition.interval.empty()) {
-      const double z = budget_.nearest(f, x, condition.interval);
-      if (!std::isnan(z)) best = {budget_.counted(f, x, z), z};
+      const Budget::Axis axis = budget_.axis(f, x);
+      const double z = axis.nearest(condition.interval);
+      if (!std::isnan(z)) best = {axis.counted(z), z};
     }
     if (condition.missing && budget_.can_blank(f) && budget_.counted_change() < best.step) {
       best = {budget_.counted_change(), std::numeric_limits<double>::quiet_NaN()};

@@ -26,7 +26,7 @@ double grain_of(double value) {
 
 Ensemble::Ensemble(const model::Trees& trees, std::span<const Reach> reach)
     : missing_left_(trees.missing_left),
-      value_(trees.value),
+      high_(trees.value),
       base_(trees.base),
       output_(trees.tree_output),
       classes_(static_cast<std::size_t>(trees.n_features)),
@@ -91,7 +91,26 @@ Ensemble::Ensemble(const model::Trees& trees, std::span<const Reach> reach)
       nodes_[at] = {feature, rank, start + trees.left[at], start + trees.right[at]};
     }
   }
+  find_ranges();
   find_grain();
+}
+
+/// Children need not come after their parents, so nodes are taken in the order of a walk.
+void Ensemble::find_ranges() {
+  low_ = high_;
+  std::vector<std::int32_t> walk(root_);
+  for (std::size_t i = 0; i < walk.size(); ++i) {
+    const Node mine = node(walk[i]);
+    if (mine.feature != kLeaf) walk.insert(walk.end(), {mine.left, mine.right});
+  }
+  for (auto me = walk.rbegin(); me != walk.rend(); ++me) {
+    const Node& mine = node(*me);
+    if (mine.feature == kLeaf) continue;
+    for (std::int32_t v = 0; v < static_cast<std::int32_t>(n_values_); ++v) {
+      high_[at(*me, v)] = std::max(high_[at(mine.left, v)], high_[at(mine.right, v)]);
+      low_[at(*me, v)] = std::min(low_[at(mine.left, v)], low_[at(mine.right, v)]);
+    }
+  }
 }
 
 /// Cut the doubles where some split changes its mind, find the classes of the pieces, and give
@@ -180,8 +199,8 @@ void Ensemble::find_grain() {
     for (std::size_t at = first; at < end; ++at) {
       if (nodes_[at].feature != kLeaf) continue;
       for (std::size_t v = at * n_values_; v < (at + 1) * n_values_; ++v) {
-        grain = std::min(grain, grain_of(value_[v]));
-        largest = std::max(largest, std::abs(value_[v]));
+        grain = std::min(grain, grain_of(high_[v]));
+        largest = std::max(largest, std::abs(high_[v]));
       }
     }
     largest_sum_ += largest;
@@ -240,7 +259,7 @@ void Ensemble::margin(std::span<const std::int32_t> cells, std::span<double> out
     const std::int32_t leaf = leaf_of(*this, root_[k], cells);
     for (std::size_t v = 0; v < n_values_; ++v) {
       double& sum = out[static_cast<std::size_t>(output_[k]) + v];
-      sum = add(sum, value_[static_cast<std::size_t>(leaf) * n_values_ + v]);
+      sum = add(sum, high_[static_cast<std::size_t>(leaf) * n_values_ + v]);
     }
   }
 }

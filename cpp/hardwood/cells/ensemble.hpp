@@ -53,8 +53,11 @@ class Ensemble {
   std::size_t n_edges() const { return edges_.size(); }
   const Node& node(std::int32_t at) const { return nodes_[static_cast<std::size_t>(at)]; }
   bool missing_left(std::int32_t at) const { return missing_left_[static_cast<std::size_t>(at)]; }
-  double value(std::int32_t leaf, std::int32_t column) const {
-    return value_[static_cast<std::size_t>(leaf) * n_values_ + static_cast<std::size_t>(column)];
+  double value(std::int32_t leaf, std::int32_t column) const { return high_[at(leaf, column)]; }
+  /// What a leaf adds to plus - minus; of an inner node: no leaf below it adds more.
+  double most(std::int32_t node, const Member& member) const {
+    const double plus = member.plus < 0 ? 0.0 : high_[at(node, member.plus)];
+    return member.minus < 0 ? plus : plus - low_[at(node, member.minus)];
   }
   /// Where the two sums of a question start, as the model's own sum sees them.
   double plus_base(const Question& question) const { return base(question, question.plus); }
@@ -150,7 +153,11 @@ class Ensemble {
 
   void lay_out_categories(const model::Trees& trees, std::size_t feature,
                           std::span<const std::size_t> nodes, std::vector<double>& edges);
+  void find_ranges();
   void find_grain();
+  std::size_t at(std::int32_t node, std::int32_t column) const {
+    return static_cast<std::size_t>(node) * n_values_ + static_cast<std::size_t>(column);
+  }
   /// The largest multiple of the grain that is not above a number; margins cannot tell the two
   /// apart. Numbers too large for that stay as they are.
   double on_grain(double number) const {
@@ -164,7 +171,8 @@ class Ensemble {
 
   std::vector<Node> nodes_;
   std::vector<std::uint8_t> missing_left_;
-  std::vector<double> value_;
+  std::vector<double> high_;  // per node and column: the largest value of the leaves below it
+  std::vector<double> low_;   // and the least
   std::vector<double> base_;
   std::vector<std::int32_t> root_;
   std::vector<std::int32_t> output_;  // first output of each tree

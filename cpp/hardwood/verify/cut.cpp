@@ -506,13 +506,10 @@ void FactorWriter::add_link(Cut& cut, std::int32_t feature, std::span<const Cell
     atom_at_[static_cast<std::size_t>(box(leaf).hi) + 1] = 1;
   }
   atom_at_[0] = atom_at_[n_cells] = 1;
-  Cut::Link link{static_cast<std::int32_t>(cut.factors.size()),
-                 feature,
-                 static_cast<std::int32_t>(cut.intervals.size()),
-                 0,
-                 static_cast<std::int32_t>(cut.atom_cell.size()),
-                 0,
-                 cut.id.size()};
+  Cut::Link link{static_cast<std::int32_t>(cut.factors.size()),          feature,
+                 static_cast<std::int32_t>(cut.intervals.size()),        0,
+                 static_cast<std::int32_t>(cut.atom_cell.size()),        0,
+                 static_cast<std::int32_t>(cut.value.size() - n_leaves), cut.id.size()};
   std::int32_t atom = -1;
   for (std::size_t cell = 0; cell <= n_cells; ++cell) {
     if (atom_at_[cell]) {
@@ -524,6 +521,17 @@ void FactorWriter::add_link(Cut& cut, std::int32_t feature, std::span<const Cell
   link.n_atoms = atom;
   if (link.n_atoms == 1) {  // no leaf that is left asks anything of this feature
     cut.atom_cell.resize(static_cast<std::size_t>(link.atom));
+    return;
+  }
+  if (link.one_threshold()) {
+    link.n_intervals = 3;
+    cut.intervals.insert(cut.intervals.end(), {{0, 0}, {0, 1}, {1, 1}});
+    for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
+      const Cells cells = box(leaf);
+      cut.id.push_back(static_cast<std::uint16_t>(atom_at_[static_cast<std::size_t>(cells.lo)] +
+                                                  atom_at_[static_cast<std::size_t>(cells.hi)]));
+    }
+    cut.links.push_back(link);
     return;
   }
   // Name the distinct intervals, from left to right.
@@ -567,11 +575,11 @@ void FactorWriter::add_set_link(Cut& cut, std::int32_t feature, std::span<const 
   if (distinct_.size() > kMostAtoms) {
     throw std::length_error("a tree splits one feature into more than 65535 sets");
   }
-  cut.links.push_back({static_cast<std::int32_t>(cut.factors.size()), feature,
-                       static_cast<std::int32_t>(cut.intervals.size()),
-                       static_cast<std::int32_t>(distinct_.size()),
-                       static_cast<std::int32_t>(cut.atom_cell.size()), cut.n_cells(f),
-                       cut.id.size(), cut.n_words[f]});
+  cut.links.push_back(
+      {static_cast<std::int32_t>(cut.factors.size()), feature,
+       static_cast<std::int32_t>(cut.intervals.size()), static_cast<std::int32_t>(distinct_.size()),
+       static_cast<std::int32_t>(cut.atom_cell.size()), cut.n_cells(f),
+       static_cast<std::int32_t>(cut.value.size() - key_.size()), cut.id.size(), cut.n_words[f]});
   for (std::int32_t cell = 0; cell <= cut.n_cells(f); ++cell) cut.atom_cell.push_back(cell);
   for (const std::uint32_t key : distinct_) {
     cut.intervals.push_back(Cut::Atoms::of_set(static_cast<std::int32_t>(key)));

@@ -74,8 +74,12 @@ struct Cut {
     std::int32_t n_intervals;
     std::int32_t atom;  ///< the first of its atoms: n_atoms + 1 ends in `atom_cell`
     std::int32_t n_atoms;
+    std::int32_t leaf;        ///< the first leaf of the factor
     std::size_t id;           ///< where the interval of each leaf is kept
     std::size_t n_words = 0;  ///< of sets of atoms, which are cells then; 0: intervals
+
+    /// Two atoms, as most links have: then the intervals are below, both and above, in this order.
+    bool one_threshold() const { return n_atoms == 2 && n_words == 0; }
   };
   /// A tree of the question, in the model's order: one leaf, a tree on one feature, or a factor.
   struct Part {

@@ -138,35 +138,55 @@ void Messages::reprice(const Cut& cut, State& state, double budget) {
   if (best.value < here.value) set_price(cut, state, best.price, budget);
 }
 
-/// The best leaf per atom, without the share of this feature; adds it to the totals of the cells.
-bool Messages::gather(const Cut& cut, State& state, const Cut::Link& link, Cells cells) {
+/// The best leaf of every interval of a link goes to interval_, and leaves that cannot matter are
+/// dropped; false if none is left.
+bool Messages::rank_leaves(const Cut& cut, State& state, const Cut::Link& link) {
   const auto t = static_cast<std::size_t>(link.factor);
   const auto n_intervals = static_cast<std::size_t>(link.n_intervals);
-  const auto n_atoms = static_cast<std::size_t>(link.n_atoms);
-  std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
-  const std::int32_t* worth = state.worth.data() + cut.factors[t].leaf;
+  std::uint16_t* alive = state.alive.data() + link.leaf;
+  const std::int32_t* worth = state.worth.data() + link.leaf;
   const std::uint16_t* id = cut.id.data() + link.id;
   const std::int32_t least = least_worth(state, t);
   if (interval_.size() < n_intervals) interval_.resize(n_intervals);
-  std::fill_n(interval_.begin(), n_intervals, kGone);
+  std::int32_t* interval = interval_.data();
+  for (std::size_t q = 0; q < n_intervals; ++q) interval[q] = kGone;
   std::int32_t n_alive = 0;
   for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
     const std::uint16_t leaf = alive[k];
     const std::int32_t mine = worth[leaf];
     if (mine < least) continue;
     alive[n_alive++] = leaf;
-    std::int32_t& top = interval_[id[leaf]];
-    top = std::max(top, mine);
+    interval[id[leaf]] = std::max(interval[id[leaf]], mine);
   }
   state.n_alive[t] = n_alive;
-  if (n_alive == 0) return false;
-  const std::size_t first = atom_best_.size();
-  atom_best_.resize(first + n_atoms, kGone);
-  std::int32_t* best = atom_best_.data() + first;
-  for (std::size_t q = 0; q < n_intervals; ++q) {
-    if (interval_[q] == kGone) continue;
-    const std::int32_t mine =
-        interval_[q] - state.share[static_cast<std::size_t>(link.interval) + q];
+  return n_alive > 0;
+}
+
+/// The best leaf per atom, without the share of this feature; adds it to the totals of the cells.
+bool Messages::gather(const Cut& cut, State& state, const Cut::Link& link, Cells cells) {
+  if (!rank_leaves(cut, state, link)) return false;
+  const std::int32_t* share = state.share.data() + link.interval;
+  const std::int32_t* start = cut.atom_cell.data() + link.atom;
+  std::int32_t* best = atom_best_.data() + link.atom;
+  const auto rest = [&](std::size_t q) {
+    return interval_[q] == kGone ? kGone : interval_[q] - share[q];
+  };
+  const auto total = [](std::int32_t one) { return one == kGone ? kNever : std::int64_t{one}; };
+  if (link.one_threshold()) {
+    best[0] = std::max(rest(0), rest(1));
+    best[1] = std::max(rest(1), rest(2));
+    const std::int64_t below = total(best[start[1] > cells.lo ? 0 : 1]);
+    total_[static_cast<std::size_t>(cells.lo)] += below;
+    if (start[1] > cells.lo && start[1] <= cells.hi) {
+      total_[static_cast<std::size_t>(start[1])] += total(best[1]) - below;
+    }
+    return true;
+  }
+  const auto n_atoms = static_cast<std::size_t>(link.n_atoms);
+  std::fill_n(best, n_atoms, kGone);
+  for (std::size_t q = 0; q < static_cast<std::size_t>(link.n_intervals); ++q) {
+    const std::int32_t mine = rest(q);
+    if (mine == kGone) continue;
     if (link.n_words > 0) {
       cells::for_each_bit(cut.set_of(link, q),
                           [&](std::size_t atom) { best[atom] = std::max(best[atom], mine); });
@@ -175,12 +195,11 @@ bool Messages::gather(const Cut& cut, State& state, const Cut::Link& link, Cells
     const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
     for (std::size_t atom = lo; atom <= hi; ++atom) best[atom] = std::max(best[atom], mine);
   }
-  const std::int32_t* start = cut.atom_cell.data() + link.atom;
   std::int64_t before = 0;
   for (std::size_t atom = 0; atom < n_atoms; ++atom) {
     if (start[atom + 1] <= cells.lo) continue;
     if (start[atom] > cells.hi) break;
-    const std::int64_t mine = best[atom] == kGone ? kNever : best[atom];
+    const std::int64_t mine = total(best[atom]);
     total_[static_cast<std::size_t>(std::max(start[atom], cells.lo))] += mine - before;
     before = mine;
   }
@@ -236,8 +255,20 @@ bool Messages::decide_cells(const Cut& cut, State& state, std::size_t f, std::in
   return left.lo <= left.hi;
 }
 
-/// level_[k * stride + c]: the maximum over cells c to c + 2^k - 1.
-void Messages::tabulate_maxima(Cells cells) {
+/// up_to_[c], from_[c]: the maximum over the cells up to c and from c on, which is all that links
+/// of one threshold ask for. For the others, level_[k * stride + c] has the one over cells c to c +
+/// 2^k - 1.
+void Messages::tabulate_maxima(Cells cells, bool by_level) {
+  if (up_to_.size() < stride_) up_to_.resize(stride_), from_.resize(stride_);
+  std::int32_t top = kGone;
+  for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
+    up_to_[static_cast<std::size_t>(c)] = top = std::max(top, level_[static_cast<std::size_t>(c)]);
+  }
+  top = kGone;
+  for (std::int32_t c = cells.hi; c >= cells.lo; --c) {
+    from_[static_cast<std::size_t>(c)] = top = std::max(top, level_[static_cast<std::size_t>(c)]);
+  }
+  if (!by_level) return;
   const auto n = static_cast<std::size_t>(cells.hi - cells.lo + 1);
   const auto n_levels = static_cast<std::size_t>(std::bit_width(n));
   if (level_.size() < n_levels * stride_) level_.resize(n_levels * stride_);
@@ -257,55 +288,79 @@ std::int32_t Messages::share_in(std::int32_t lo, std::int32_t hi) const {
 }
 
 /// Give the factor its new share; false if none of its leaves is left.
-bool Messages::spread(const Cut& cut, State& state, const Cut::Link& link,
-                      const std::int32_t* atom_best, Cells cells) {
-  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
-  const auto t = static_cast<std::size_t>(link.factor);
-  const auto n_atoms = static_cast<std::size_t>(link.n_atoms);
+bool Messages::spread(const Cut& cut, State& state, const Cut::Link& link, Cells cells) {
   const std::int32_t* start = cut.atom_cell.data() + link.atom;
-  atom_share_.assign(n_atoms, kNone);
-  std::int64_t top = kNone;
+  const std::int32_t* best = atom_best_.data() + link.atom;
+  std::int32_t* share = state.share.data() + link.interval;
+  const auto share_of = [](std::int32_t all, std::int32_t mine) {
+    return all == kGone || mine == kGone ? kGone : all - mine;
+  };
+  std::int32_t top = kGone;
+  // What an interval gains: its new share, shifted to be at most 0, without the one before.
+  const auto replace = [&](std::size_t q, std::int32_t mine) {
+    if (mine == kGone) {
+      interval_[q] = kGone;
+      return;
+    }
+    const std::int32_t shifted = std::max(mine - top, kShareFloor);
+    interval_[q] = shifted - share[q];
+    share[q] = shifted;
+  };
+  if (link.one_threshold()) {
+    const std::int32_t last = std::min(start[1] - 1, cells.hi);
+    const std::int32_t first = std::max(start[1], cells.lo);
+    const std::int32_t below =
+        last < cells.lo ? kGone : share_of(up_to_[static_cast<std::size_t>(last)], best[0]);
+    const std::int32_t above =
+        first > cells.hi ? kGone : share_of(from_[static_cast<std::size_t>(first)], best[1]);
+    top = std::max(below, above);
+    if (top == kGone) return false;
+    replace(0, below);
+    replace(1, top);
+    replace(2, above);
+    return revalue(cut, state, link, top);
+  }
+  const auto n_atoms = static_cast<std::size_t>(link.n_atoms);
+  atom_share_.assign(n_atoms, kGone);
   for (std::size_t atom = 0; atom < n_atoms; ++atom) {
     const std::int32_t lo = std::max(start[atom], cells.lo);
     const std::int32_t hi = std::min(start[atom + 1] - 1, cells.hi);
-    if (lo > hi || atom_best[atom] == kGone) continue;
-    const std::int32_t mine = share_in(lo, hi);
-    if (mine == kGone) continue;
-    atom_share_[atom] = std::int64_t{mine} - atom_best[atom];
+    if (lo <= hi) atom_share_[atom] = share_of(share_in(lo, hi), best[atom]);
     top = std::max(top, atom_share_[atom]);
   }
-  if (top == kNone) return false;
-  std::int32_t* share = state.share.data() + link.interval;
+  if (top == kGone) return false;
   for (std::size_t q = 0; q < static_cast<std::size_t>(link.n_intervals); ++q) {
-    std::int64_t mine = kNone;
+    std::int32_t mine = kGone;
     if (link.n_words > 0) {
       cells::for_each_bit(cut.set_of(link, q),
                           [&](std::size_t atom) { mine = std::max(mine, atom_share_[atom]); });
     } else {
       const auto [lo, hi] = cut.intervals[static_cast<std::size_t>(link.interval) + q];
-      mine = *std::max_element(atom_share_.data() + lo, atom_share_.data() + hi + 1);
+      for (std::size_t atom = lo; atom <= hi; ++atom) mine = std::max(mine, atom_share_[atom]);
     }
-    if (mine == kNone) {
-      interval_[q] = kGone;
-      continue;
-    }
-    const auto shifted = static_cast<std::int32_t>(std::max<std::int64_t>(mine - top, kShareFloor));
-    interval_[q] = shifted - share[q];
-    share[q] = shifted;
+    replace(q, mine);
   }
-  const std::uint16_t* alive = state.alive.data() + cut.factors[t].leaf;
-  std::int32_t* worth = state.worth.data() + cut.factors[t].leaf;
+  return revalue(cut, state, link, top);
+}
+
+/// Add to the leaves what their intervals gained, and to the base what shares were shifted by;
+/// false if no leaf is left.
+bool Messages::revalue(const Cut& cut, State& state, const Cut::Link& link, std::int32_t shift) {
+  const auto t = static_cast<std::size_t>(link.factor);
+  const std::uint16_t* alive = state.alive.data() + link.leaf;
+  std::int32_t* worth = state.worth.data() + link.leaf;
   const std::uint16_t* id = cut.id.data() + link.id;
+  const std::int32_t* gained = interval_.data();
   std::int32_t best = kGone;
   for (std::int32_t k = 0; k < state.n_alive[t]; ++k) {
     const std::uint16_t leaf = alive[k];
-    const std::int32_t change = interval_[id[leaf]];
+    const std::int32_t change = gained[id[leaf]];
     const std::int32_t mine = change == kGone ? kGone : std::max(worth[leaf] + change, kWorthFloor);
     worth[leaf] = mine;
     best = std::max(best, mine);
   }
   state.best[t] = best;
-  state.base_of[static_cast<std::size_t>(link.feature)] += top;
+  state.base_of[static_cast<std::size_t>(link.feature)] += shift;
   return best != kGone;
 }
 
@@ -313,12 +368,14 @@ void Messages::update(const Cut& cut, State& state, std::size_t f) {
   const auto links = cut.links_of(f);
   const Cells before = state.cells[f];
   total_.assign(static_cast<std::size_t>(before.hi) + 1, 0);
-  atom_best_.clear();
+  if (atom_best_.size() < cut.atom_cell.size()) atom_best_.resize(cut.atom_cell.size());
   const bool costs = !state.held.empty();
   std::int64_t others = state.bound - state.base_of[f] - (costs ? state.held_best[f] : 0);
+  bool by_level = false;
   for (const std::int32_t i : links) {
     const Cut::Link& link = cut.links[static_cast<std::size_t>(i)];
     others -= state.best[static_cast<std::size_t>(link.factor)];
+    by_level |= !link.one_threshold();
     if (!gather(cut, state, link, before)) {
       state.bound = kNever;
       return;
@@ -330,17 +387,15 @@ void Messages::update(const Cut& cut, State& state, std::size_t f) {
     return;
   }
   const Cells cells = state.cells[f];
-  if (!links.empty()) tabulate_maxima(cells);
+  if (!links.empty()) tabulate_maxima(cells, by_level);
   std::int64_t bound = others;
-  const std::int32_t* atom_best = atom_best_.data();
   for (const std::int32_t i : links) {
     const Cut::Link& link = cut.links[static_cast<std::size_t>(i)];
-    if (!spread(cut, state, link, atom_best, cells)) {
+    if (!spread(cut, state, link, cells)) {
       state.bound = kNever;
       return;
     }
     bound += state.best[static_cast<std::size_t>(link.factor)];
-    atom_best += link.n_atoms;
   }
   state.bound = bound + state.base_of[f] + (costs ? state.held_best[f] : 0);
   state.changed[f] = 0;

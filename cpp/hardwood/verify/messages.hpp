@@ -64,20 +64,23 @@ class Messages {
   bool prune(const Cut& cut, State& state);
 
  private:
+  bool rank_leaves(const Cut& cut, State& state, const Cut::Link& link);
   bool gather(const Cut& cut, State& state, const Cut::Link& link, Cells cells);
   bool decide_cells(const Cut& cut, State& state, std::size_t f, std::int64_t others,
                     std::size_t n);
-  void tabulate_maxima(Cells cells);
+  void tabulate_maxima(Cells cells, bool by_level);
   std::int32_t share_in(std::int32_t lo, std::int32_t hi) const;
-  bool spread(const Cut& cut, State& state, const Cut::Link& link, const std::int32_t* atom_best,
-              Cells cells);
+  bool spread(const Cut& cut, State& state, const Cut::Link& link, Cells cells);
+  bool revalue(const Cut& cut, State& state, const Cut::Link& link, std::int32_t shift);
 
   std::vector<std::int64_t> total_;  // per cell, first as differences
   std::vector<std::int32_t> level_;  // maxima of the share over runs of 2^k cells
   std::size_t stride_ = 0;
+  std::vector<std::int32_t> up_to_;      // maxima of the share over the cells up to one
+  std::vector<std::int32_t> from_;       // and from one on
   std::vector<std::int32_t> interval_;   // scratch, per interval of a link
-  std::vector<std::int32_t> atom_best_;  // per atom of every link of the feature
-  std::vector<std::int64_t> atom_share_;
+  std::vector<std::int32_t> atom_best_;  // per atom, as in Cut::atom_cell
+  std::vector<std::int32_t> atom_share_;
 };
 
 }  // namespace hardwood::verify

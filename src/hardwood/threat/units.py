@@ -1,7 +1,7 @@
 """One warning where a threat looks as if it were meant for other units."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,62 +29,49 @@ def warn_of_units(
     threat: Threat, reach: Reach, X: FloatArray, names: Sequence[str] | None, model: Any = None
 ) -> None:
     """Say so, once, if rows lie outside of the range, or steps do not fit the columns."""
-    movable = np.flatnonzero(reach.limits[:, :2].any(axis=1) | reach.share.any(axis=1)).tolist()
-    # One number for all columns always exceeds a narrow one; it is doubtful if it exceeds them all.
-    step = reach.limits[:, :2].max(axis=1)
-    wide = [f for f in movable if not _exceeds(step[f], X[:, f])]
-    by_column = isinstance(threat.eps, Mapping | list)
-    for column in movable:
-        present = X[~np.isnan(X[:, column]), column]
-        name = column if names is None else names[column]
-        exceeds = column not in wide and (by_column or not wide)
-        for words in _doubts(threat, reach, column, present, exceeds, _scaler(model)):
-            warnings.warn(f"Column {name!r}: {words}", UnitWarning, stacklevel=3)
-            return
-
-
-def _exceeds(step: float, values: FloatArray) -> bool:
-    """Whether a step is larger than the whole spread of some values."""
-    present = values[~np.isnan(values)]
-    spread = float(np.ptp(present)) if len(present) >= _FEW else 0.0
-    return 0 < spread < step <= FLOAT32_MAX
-
-
-def _doubts(
-    threat: Threat,
-    reach: Reach,
-    column: int,
-    present: FloatArray,
-    exceeds: bool,
-    scaler: str | None,
-) -> Iterator[str]:
-    down, up, low, high = reach.limits[column].tolist()
-    sizes = [abs(end) for end in (low, high) if abs(end) < FLOAT32_MAX]
-    rounding = _ROUNDING * max(sizes, default=0.0)
-    outside = (present < low - rounding) | (present > high + rounding)
-    if outside.any():
-        value = present[np.argmax(outside)]
-        said = f"low={low:g}" if value < low else f"high={high:g}"
-        yield (
-            f"{np.count_nonzero(outside)} of {len(present)} rows lie outside of the threat's range "
+    down, up, low, high = reach.limits.T
+    step = np.maximum(down, up)
+    movable = (step > 0) | reach.share.any(axis=1)
+    least = np.fmin.reduce(X, axis=0, initial=np.inf)
+    most = np.fmax.reduce(X, axis=0, initial=-np.inf)
+    ends = np.abs(reach.limits[:, 2:])
+    rounding = _ROUNDING * np.where(ends < FLOAT32_MAX, ends, 0.0).max(axis=1)
+    outside = movable & ((least < low - rounding) | (most > high + rounding))
+    known = movable & (np.count_nonzero(~np.isnan(X), axis=0) >= _FEW) & (threat.norm != 0)
+    spread = np.where(known, most, 0.0) - np.where(known, least, 0.0)
+    exceeds = (0 < spread) & (spread < step) & (step <= FLOAT32_MAX)
+    if not isinstance(threat.eps, Mapping | list) and (movable & ~exceeds).any():
+        # One number for all columns always exceeds a narrow one; it is doubtful if it exceeds all.
+        exceeds[:] = False
+    scaler = _scaler(model) if is_number(threat.eps) else None
+    far = (0 < step) & (_FAR * step < spread) & (scaler is not None)
+    doubtful = np.flatnonzero(outside | exceeds | far)
+    if not len(doubtful):
+        return
+    f = doubtful[0]
+    if outside[f]:
+        column = X[~np.isnan(X[:, f]), f]
+        beyond = (column < low[f] - rounding[f]) | (column > high[f] + rounding[f])
+        value = column[np.argmax(beyond)]
+        said = f"low={low[f]:g}" if value < low[f] else f"high={high[f]:g}"
+        words = (
+            f"{np.count_nonzero(beyond)} of {len(column)} rows lie outside of the threat's range "
             f"(such as {value:g}, with {said}); the adversary can only move them towards it. Give "
             f"low and high in the units of X."
         )
-    if len(present) < _FEW or threat.norm == 0:
-        return
-    least, most = float(present.min()), float(present.max())
-    step = max(down, up)
-    if exceeds:
-        yield (
-            f"a step of {step:g} is larger than the whole spread of its values ({least:g} to "
-            f"{most:g}), so any of them can become any other. Give eps in the units of X."
+    elif exceeds[f]:
+        words = (
+            f"a step of {step[f]:g} is larger than the whole spread of its values ({least[f]:g} to "
+            f"{most[f]:g}), so any of them can become any other. Give eps in the units of X."
         )
-    if scaler and is_number(threat.eps) and 0 < _FAR * step < most - least:
-        yield (
-            f"eps={threat.eps:g} is in its own unit, in which its values spread from {least:g} to "
-            f"{most:g}, not in that of the {scaler} after it; the threat hardly moves it. Give eps "
-            f"by column, for instance with Threat.from_frame(X)."
+    else:
+        words = (
+            f"eps={threat.eps:g} is in its own unit, in which its values spread from {least[f]:g} "
+            f"to {most[f]:g}, not in that of the {scaler} after it; the threat hardly moves it. "
+            f"Give eps by column, for instance with Threat.from_frame(X)."
         )
+    name = int(f) if names is None else names[f]
+    warnings.warn(f"Column {name!r}: {words}", UnitWarning, stacklevel=3)
 
 
 def _scaler(model: Any) -> str | None:

@@ -41,9 +41,10 @@ def budget(reach: Reach, norm: Norm) -> _core.Budget:
 
 def check_whole(X: FloatArray, reach: Reach, names: list[str] | None) -> None:
     """Refuse rows with a fraction where the threat says that all values are whole numbers."""
+    if not reach.whole.any():
+        return
     part = X[:, reach.whole]
-    wrong = np.argwhere(part != np.floor(part) if part.size else np.zeros((0, 0), dtype=bool))
-    wrong = wrong[~np.isnan(part[tuple(wrong.T)])]
+    wrong = np.argwhere((part != np.floor(part)) & ~np.isnan(part))
     if len(wrong) == 0:
         return
     row, position = wrong[0]
