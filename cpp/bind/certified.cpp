@@ -44,8 +44,8 @@ template <class X>
 void dense_boosting(CertifiedBoosting* place, const Array2<X>& x, const Array2<double>& reach,
                     std::size_t max_bins, bool at_rest, int n_threads) {
   const InterruptibleRelease release;
-  new (place) CertifiedBoosting(bins::DenseTable<X>{matrix(x)}, reaches(reach), max_bins, at_rest,
-                                n_threads);
+  new (place) CertifiedBoosting(bins::DenseTable<X>{matrix(x)}, reaches_with_ranks(reach), max_bins,
+                                at_rest, n_threads);
 }
 
 template <class X, class Index>
@@ -55,7 +55,7 @@ void sparse_boosting(CertifiedBoosting* place, const Array1<Index>& column_start
                      int n_threads) {
   const InterruptibleRelease release;
   const bins::SparseTable<X, Index, false> table{span(column_start), span(row), span(x), n_rows};
-  new (place) CertifiedBoosting(table, reaches(reach), max_bins, at_rest, n_threads);
+  new (place) CertifiedBoosting(table, reaches_with_ranks(reach), max_bins, at_rest, n_threads);
 }
 
 using FloatLists = std::vector<Array1<float>>;
@@ -75,7 +75,8 @@ std::vector<float> choose_candidates(const Array1<float>& x, const Array1<std::u
                                      std::size_t max_bins, bool at_rest) {
   std::vector<bins::Value> values;
   for (std::size_t i = 0; i < x.shape(0); ++i) values.push_back({x.data()[i], counts.data()[i]});
-  return bins::choose_end_candidates(values, reaches(reach)[0], max_bins, 256, at_rest, missing);
+  return bins::choose_end_candidates(values, reaches_with_ranks(reach)[0], max_bins, 256, at_rest,
+                                     missing);
 }
 
 template <class X>
@@ -86,8 +87,9 @@ Owned1<std::uint8_t> encode_ends(const Array2<X>& x, const Array2<double>& reach
   bins::EndCandidates chosen = end_candidates(candidates, missing);
   {
     const InterruptibleRelease release;
-    const bins::EndCodes<std::uint8_t> codes(bins::DenseTable<X>{matrix(x)}, reaches(reach),
-                                             std::move(chosen), at_rest, n_threads);
+    const bins::EndCodes<std::uint8_t> codes(bins::DenseTable<X>{matrix(x)},
+                                             reaches_with_ranks(reach), std::move(chosen), at_rest,
+                                             n_threads);
     all.assign(codes.all().begin(), codes.all().end());
   }
   return own(std::move(all));
@@ -149,8 +151,8 @@ template <class X>
 void add_certified_ends(const CheckedTrees& trees, const Array2<X>& x, const Array2<double>& reach,
                         const Out2<float>& low, const Out2<float>& high, int n_threads) {
   const InterruptibleRelease release;
-  ensemble::add_certified_ends(trees.trees, matrix(x), reaches(reach), matrix(low), matrix(high),
-                               n_threads);
+  ensemble::add_certified_ends(trees.trees, matrix(x), reaches_with_ranks(reach), matrix(low),
+                               matrix(high), n_threads);
 }
 
 template <class X>
@@ -160,7 +162,7 @@ Owned1<float> joint_refit(const CheckedTrees& trees, const Array2<X>& x, const A
   std::vector<float> value;
   {
     const InterruptibleRelease release;
-    const std::vector<Reach> moved = reaches(reach);
+    const std::vector<Reach> moved = reaches_with_ranks(reach);
     std::vector<Reach> at_rest;
     for (const Reach& one : moved) at_rest.push_back(one.still());
     std::vector<ensemble::JointRows> rows{{moved, robustness}};

@@ -18,26 +18,40 @@ struct Candidate {
   std::uint64_t n_ambiguous;
 };
 
-/// All places between an upper and a lower end; both kinds of ends are sorted like the values.
+/// An end of the balls of some rows.
+struct End {
+  float at;
+  std::uint64_t count;
+};
+
+/// All places between an upper and a lower end.
 std::vector<Candidate> between_ends(std::span<const Value> values, const Reach& reach) {
-  std::vector<BallEnds<float>> ends;
-  for (const Value& value : values) ends.emplace_back(reach, value.x);
+  std::vector<End> upper, lower;
+  for (const Value& value : values) {
+    const BallEnds<float> ends(reach, value.x);
+    upper.push_back({ends.highest, value.count});
+    lower.push_back({ends.lowest, value.count});
+  }
+  if (!reach.ranks.empty()) {  // else they are sorted like the values
+    std::ranges::sort(upper, {}, &End::at);
+    std::ranges::sort(lower, {}, &End::at);
+  }
   const bool moves = reach.down > 0 || reach.up > 0;
   const double step = std::max(std::min(reach.down, 0x1p120), std::min(reach.up, 0x1p120));
   std::vector<Candidate> found;
-  std::size_t n_possible = 0;  // values with a lower end below the threshold
+  std::size_t n_possible = 0;  // lower ends below the threshold
   std::uint64_t rows_sure = 0, rows_possible = 0;
-  for (std::size_t upper = 0; upper < values.size(); ++upper) {
-    rows_sure += values[upper].count;
-    const float below = ends[upper].highest;
-    if (upper + 1 < values.size() && ends[upper + 1].highest == below) continue;
-    while (n_possible < values.size() && ends[n_possible].lowest <= below) {
-      rows_possible += values[n_possible++].count;
+  for (std::size_t i = 0; i < upper.size(); ++i) {
+    rows_sure += upper[i].count;
+    const float below = upper[i].at;
+    if (i + 1 < upper.size() && upper[i + 1].at == below) continue;
+    while (n_possible < lower.size() && lower[n_possible].at <= below) {
+      rows_possible += lower[n_possible++].count;
     }
-    if (n_possible == values.size()) break;  // no lower end above
-    const float above = ends[n_possible].lowest;
+    if (n_possible == lower.size()) break;  // no lower end above
+    const float above = lower[n_possible].at;
     // The next end of either kind must be this lower one.
-    if (upper + 1 < values.size() && ends[upper + 1].highest < above) continue;
+    if (i + 1 < upper.size() && upper[i + 1].at < above) continue;
     const double size = std::max({std::abs(double{below}), std::abs(double{above}), step});
     if (moves && double{above} - double{below} <= size * 0x1p-21) continue;
     found.push_back({between(below, above), rows_sure, rows_possible - rows_sure});

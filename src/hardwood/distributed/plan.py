@@ -154,7 +154,7 @@ class Plan:
     @property
     def threat(self) -> Reach:
         """The threat as training sees it."""
-        return as_thresholds(np.empty((0, self.n_features)), None, self.reach)[1]
+        return as_thresholds(np.empty((0, self.n_features)), self.ranks, self.reach)[1]
 
     def as_trained(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Checked rows as training sees them."""

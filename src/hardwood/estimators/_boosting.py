@@ -496,4 +496,5 @@ def as_thresholds(X: Any, ranks: Ranks | None, reach: Reach) -> tuple[Any, Reach
     if reach.blank.any():
         rows = dense(rows).copy()
         rows[:, reach.blank] = np.nan
-    return rows, replace(reach, changes={}, blank=np.zeros_like(reach.blank))
+    ends = {} if ranks is None else ranks.ends(reach.changes)
+    return rows, replace(reach, changes={}, blank=np.zeros_like(reach.blank), ranks=ends)

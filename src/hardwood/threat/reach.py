@@ -1,7 +1,7 @@
 """A threat, spelled out for the columns of a table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,9 @@ class Reach:
     chosen, in ``blank`` features the value can be removed. ``changes`` says for features of
     categories what each code may become, itself included, and at last what all codes may that the
     model does not know; a feature that is not there does not change. At most ``max_changes``
-    features change, 0 is no limit. Rows of the class ``only`` attack, None: all.
+    features change, 0 is no limit. Rows of the class ``only`` attack, None: all. ``ranks`` is for
+    training, which puts categories in an order: the least and the largest rank that each can
+    become.
 
     A step counts its size divided by ``down_scale`` or ``up_scale`` (times |x|, where it is a
     share): 1 where eps is the same everywhere, less where a feature may move less. ``radius`` is
@@ -55,11 +57,16 @@ class Reach:
     only: Any
     unit: float
     multiples: bool
+    ranks: Mapping[int, FloatArray] = field(default_factory=dict)
 
     @property
     def ends(self) -> FloatArray:
-        """What the core knows a feature's ball by: limits, shares, and whether it is whole."""
-        return np.ascontiguousarray(np.column_stack([self.limits, self.share, self.whole]))
+        """What the core knows a feature's ball by: limits, shares, whether it is whole, ranks."""
+        most = max((ends.size for ends in self.ranks.values()), default=0)
+        ranks = np.full((len(self.limits), most), np.nan)
+        for feature, ends in self.ranks.items():
+            ranks[feature, : ends.size] = ends.ravel()
+        return np.ascontiguousarray(np.column_stack([self.limits, self.share, self.whole, ranks]))
 
     @property
     def moves(self) -> bool:
@@ -157,6 +164,7 @@ class Reach:
             changes={},
             groups=tuple(replace(group, moves=False) for group in self.groups),
             radius=0.0,
+            ranks={},
         )
 
     def without_radius(self, norm: object = "inf") -> "Reach":
