@@ -47,21 +47,21 @@ void sparse_table(grow::HistTable* place, const Array1<Index>& indptr, const Arr
 
 using FloatLists = std::vector<Array1<float>>;
 
-bins::Cuts cuts(const FloatLists& edges, const Array1<bins::Code>& usual, std::size_t max_bins) {
+bins::Cuts cuts(const FloatLists& edges, const Array1<bins::Code>& frequent, std::size_t max_bins) {
   bins::Cuts made(edges.size(), max_bins);
   for (std::size_t f = 0; f < edges.size(); ++f) made.edges[f] = vector(edges[f]);
-  made.usual = vector(usual);
+  made.frequent = vector(frequent);
   return made;
 }
 
 template <class X>
-auto encode(const Array2<X>& x, const FloatLists& edges, const Array1<bins::Code>& usual,
+auto encode(const Array2<X>& x, const FloatLists& edges, const Array1<bins::Code>& frequent,
             std::size_t max_bins, int n_threads) {
   std::vector<bins::Code> codes;
   std::vector<double> smallest, largest;
   std::vector<std::uint8_t> missing;
   const std::size_t n_rows = x.shape(0);
-  bins::Cuts chosen = cuts(edges, usual, max_bins);
+  bins::Cuts chosen = cuts(edges, frequent, max_bins);
   {
     const InterruptibleRelease release;
     const bins::Binned binned(bins::DenseTable<X>{matrix(x)}, std::move(chosen), n_threads);
@@ -82,12 +82,13 @@ using Piece = std::tuple<std::size_t, Array1<bins::Code>, Array1<double>, Array1
                          Array1<std::uint8_t>>;
 
 void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
-                    const FloatLists& edges, const Array1<bins::Code>& usual, std::size_t max_bins,
-                    const Array2<double>& reach, const Array1<std::uint32_t>& number,
+                    const FloatLists& edges, const Array1<bins::Code>& frequent,
+                    std::size_t max_bins, const Array2<double>& reach,
+                    const Array1<std::uint32_t>& number,
                     const std::shared_ptr<Communicator>& others,
                     const Array1<std::int32_t>& n_categories, const Array2<std::int32_t>& changes,
                     const Array1<std::uint8_t>& blank, std::int32_t only, int n_threads) {
-  bins::Cuts chosen = cuts(edges, usual, max_bins);
+  bins::Cuts chosen = cuts(edges, frequent, max_bins);
   for (std::size_t f = 0; f < n_categories.shape(0); ++f) {
     chosen.categorical.at(f) = n_categories.data()[f] > 0;
   }
@@ -142,7 +143,7 @@ void bind_hist(nb::module_& module) {
         bins::Cuts made(1, max_bins);
         made.choose(0, values, n_missing, reaches(reach)[0], max_bins,
                     !missing && values.size() == made.n_codes && max_bins == made.n_codes);
-        return std::make_tuple(own(std::move(made.edges[0])), made.usual[0]);
+        return std::make_tuple(own(std::move(made.edges[0])), made.frequent[0]);
       },
       nb::arg("x").noconvert(), nb::arg("counts").noconvert(), nb::arg("n_missing"),
       nb::arg("missing"), nb::arg("reach").noconvert(), nb::kw_only(), nb::arg("max_bins"),
@@ -155,7 +156,7 @@ void bind_hist(nb::module_& module) {
   module.attr("SAMPLED_ROWS") = bins::kSampledRows;
   const auto encode_rows = [&]<class X>(X) {
     module.def("encode", &encode<X>, nb::arg("x").noconvert(), nb::arg("edges"),
-               nb::arg("usual").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+               nb::arg("frequent").noconvert(), nb::kw_only(), nb::arg("max_bins"),
                nb::arg("n_threads"),
                "Rows in codes: their number, codes, smallest and largest values, what is missing.");
   };
@@ -163,7 +164,7 @@ void bind_hist(nb::module_& module) {
   encode_rows(double{});
   nb::class_<grow::HistTable> table(module, "HistTable", "A table binned for robust trees.");
   table.def("__init__", &table_in_parts, nb::arg("pieces"), nb::arg("edges"),
-            nb::arg("usual").noconvert(), nb::kw_only(), nb::arg("max_bins"),
+            nb::arg("frequent").noconvert(), nb::kw_only(), nb::arg("max_bins"),
             nb::arg("reach").noconvert(), nb::arg("number").noconvert(), nb::arg("others").none(),
             nb::arg("n_categories").noconvert(), nb::arg("changes").noconvert(),
             nb::arg("blank").noconvert(), nb::arg("only"), nb::arg("n_threads"));

@@ -46,7 +46,8 @@ const Case nobody{"ambiguity: without a step nothing is ambiguous, not even on t
                     }
                   }};
 
-const Case one_sided{"ambiguity: steps up blur the rows below, a valid range stops them", [] {
+const Case one_sided{"ambiguity: steps up make the rows below ambiguous, a valid range stops them",
+                     [] {
                        const Reach up{0, 0.25, -kFar, kFar};
                        check(ambiguous(up, 0.25, 0.5f), "t - eps can step up to t");
                        check(sure_right(up, 0.5, 0.5f), "nothing steps down from t");

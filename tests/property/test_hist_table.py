@@ -75,7 +75,7 @@ def test_sparse_and_dense_tables_give_the_same_bytes(inner, zeros):
 @pytest.mark.parametrize("n_features", [D, 13])
 def test_rows_that_are_passed_over_change_nothing(inner, min_samples_leaf, n_features):
     # Features are 0 in the same rows, and such rows are passed over; but not where rows that do not
-    # train make the table busy.
+    # train make the table dense.
     rng = np.random.default_rng(10)
     X, g, h = data(10)
     X = np.clip(np.round(X, 1), -3, 3) * np.repeat(rng.random((N, 2)) < 0.2, D // 2, axis=1)
@@ -84,13 +84,13 @@ def test_rows_that_are_passed_over_change_nothing(inner, min_samples_leaf, n_fea
     X[:, 4] = np.where(X[:, 4] == 0, np.nan, X[:, 4])
     X[:, 5] = 0
     X[7] = 0
-    busy = np.zeros((9 * N, D))
+    dense = np.zeros((9 * N, D))
     for f, x in enumerate(X.T):
         if x.any():
-            busy[:, f] = rng.choice(x[(x != 0) & ~np.isnan(x)], 9 * N)
+            dense[:, f] = rng.choice(x[(x != 0) & ~np.isnan(x)], 9 * N)
     features = np.sort(rng.permutation(D)[:n_features]).astype(np.int32)
     rules = NewtonRules(inner=inner, max_depth=6, min_samples_leaf=min_samples_leaf)
-    check_same_tree(X, np.vstack([X, busy]), g, h, 0.05, features=features, rules=rules)
+    check_same_tree(X, np.vstack([X, dense]), g, h, 0.05, features=features, rules=rules)
 
 
 @pytest.mark.parametrize("inner", ["paper", "exact"])

@@ -1,7 +1,6 @@
 #include "hardwood/bins/binned.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -13,6 +12,7 @@
 #include "hardwood/bins/edges.hpp"
 #include "hardwood/bins/sample.hpp"
 #include "hardwood/bins/search.hpp"
+#include "hardwood/bins/tiles.hpp"
 #include "hardwood/box.hpp"
 #include "hardwood/parallel.hpp"
 
@@ -20,100 +20,8 @@ namespace hardwood::bins {
 namespace {
 
 constexpr std::size_t kSampleValues = 1 << 22;  // held in memory at a time
-constexpr std::size_t kTile = 512;              // rows read together
-constexpr std::size_t kTileWidth = 64;  // features read together: rows are far from each other
 constexpr BinRange kEmpty{std::numeric_limits<double>::infinity(),
                           -std::numeric_limits<double>::infinity()};
-
-/// Values of one feature in the rows of a tile, without (most) zeros.
-template <class X>
-struct TileColumn {
-  std::size_t n = 0;
-  std::array<X, kTile> x;
-  std::array<std::uint16_t, kTile> at;  ///< which row of the tile
-
-  void put(X value, std::size_t row) {
-    x[n] = value;
-    at[n++] = static_cast<std::uint16_t>(row);
-  }
-};
-
-/// Where the stored values of rows begin, if rows are what is stored. `read_tile` goes on from
-/// there and leaves the places where the features after the last one begin.
-template <class Table>
-std::vector<std::size_t> starts_of(const Table&, std::span<const std::uint32_t>) {
-  return {};
-}
-template <class X, class Index>
-std::vector<std::size_t> starts_of(const SparseTable<X, Index, true>& table,
-                                   std::span<const std::uint32_t> rows) {
-  std::vector<std::size_t> starts;
-  for (const std::uint32_t row : rows) {
-    starts.push_back(static_cast<std::size_t>(table.indptr[row]));
-  }
-  return starts;
-}
-
-/// Features [first, last), at most kTileWidth, in some rows, at most kTile, increasing.
-template <class X>
-using Tile = std::array<TileColumn<X>, kTileWidth>;
-
-template <class X>
-void read_tile(const DenseTable<X>& table, std::size_t first, std::size_t last,
-               std::span<const std::uint32_t> rows, std::size_t*, Tile<X>& tile) {
-  for (std::size_t f = first; f < last; ++f) {
-    TileColumn<X>& column = tile[f - first];
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const X x = table.x(rows[i], f);
-      column.x[n] = x;
-      column.at[n] = static_cast<std::uint16_t>(i);
-      n += x != 0;  // no branch: zeros come at random
-    }
-    column.n = n;
-  }
-}
-
-template <class X, class Index>
-void read_tile(const SparseTable<X, Index, true>& table, std::size_t first, std::size_t last,
-               std::span<const std::uint32_t> rows, std::size_t* next, Tile<X>& tile) {
-  for (std::size_t f = first; f < last; ++f) tile[f - first].n = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto end = static_cast<std::size_t>(table.indptr[rows[i] + 1]);
-    std::size_t at = next[i];
-    const auto feature = [&] { return static_cast<std::size_t>(table.indices[at]); };
-    while (at < end && feature() < first) ++at;
-    for (; at < end && feature() < last; ++at) tile[feature() - first].put(table.x[at], i);
-    next[i] = at;
-  }
-}
-
-template <class X, class Index>
-void read_tile(const SparseTable<X, Index, false>& table, std::size_t first, std::size_t last,
-               std::span<const std::uint32_t> rows, std::size_t*, Tile<X>& tile) {
-  const Index* const indices = table.indices.data();
-  for (std::size_t f = first; f < last; ++f) {
-    TileColumn<X>& column = tile[f - first];
-    column.n = 0;
-    const Index* const end = indices + table.indptr[f + 1];
-    const Index* stored =
-        std::lower_bound(indices + table.indptr[f], end, static_cast<Index>(rows.front()));
-    for (std::size_t i = 0; stored < end; ++stored) {
-      const auto row = static_cast<std::uint32_t>(*stored);
-      if (row > rows.back()) break;
-      while (rows[i] < row) ++i;
-      if (rows[i] == row) column.put(table.x[stored - indices], i);
-    }
-  }
-}
-
-/// Call `body(rows of a tile, where they go on)` for all rows.
-template <class Body>
-void for_each_tile(std::span<const std::uint32_t> rows, std::size_t* next, Body&& body) {
-  for (std::size_t begin = 0; begin < rows.size(); begin += kTile) {
-    body(rows.subspan(begin, std::min(kTile, rows.size() - begin)), next ? next + begin : next);
-  }
-}
 
 /// The values of one feature in the sample. A `Row` is a value, with its count if rows have
 /// weights.
@@ -169,7 +77,7 @@ std::vector<Value> values_of(Sample<Row>& sample, std::vector<Row>& scratch) {
 /// The code of most values.
 Code most_frequent(std::span<const Value> values, std::span<const float> edges,
                    std::uint64_t n_missing, Code missing) {
-  Code usual = missing;
+  Code frequent = missing;
   std::uint64_t most = n_missing;
   std::size_t value = 0;
   for (std::size_t bin = 0; bin <= edges.size(); ++bin) {
@@ -178,9 +86,9 @@ Code most_frequent(std::span<const Value> values, std::span<const float> edges,
            (bin == edges.size() || goes_left(values[value].x, edges[bin]))) {
       count += values[value++].count;
     }
-    if (count > most) most = count, usual = static_cast<Code>(bin);
+    if (count > most) most = count, frequent = static_cast<Code>(bin);
   }
-  return usual;
+  return frequent;
 }
 
 /// Turns values into codes.
@@ -207,41 +115,6 @@ class Encoder {
   SortedEdges edges_;
   Code missing_, zero_;
 };
-
-}  // namespace
-
-/// A table whose kind is forgotten, asked a tile at a time: what follows is compiled for each type
-/// of value, not for each kind of table.
-template <class X>
-class TiledTable {
- public:
-  template <class Table>
-  explicit TiledTable(const Table& table)
-      : table_(&table),
-        starts_of_([](const void* of, std::span<const std::uint32_t> rows) {
-          return starts_of(*static_cast<const Table*>(of), rows);
-        }),
-        read_tile_([](const void* of, std::size_t first, std::size_t last,
-                      std::span<const std::uint32_t> rows, std::size_t* next, Tile<X>& tile) {
-          read_tile(*static_cast<const Table*>(of), first, last, rows, next, tile);
-        }) {}
-
-  std::vector<std::size_t> starts(std::span<const std::uint32_t> rows) const {
-    return starts_of_(table_, rows);
-  }
-  void read(std::size_t first, std::size_t last, std::span<const std::uint32_t> rows,
-            std::size_t* next, Tile<X>& tile) const {
-    read_tile_(table_, first, last, rows, next, tile);
-  }
-
- private:
-  const void* table_;
-  std::vector<std::size_t> (*starts_of_)(const void*, std::span<const std::uint32_t>);
-  void (*read_tile_)(const void*, std::size_t, std::size_t, std::span<const std::uint32_t>,
-                     std::size_t*, Tile<X>&);
-};
-
-namespace {
 
 template <class X>
 bool any_missing(const TiledTable<X>& table, std::size_t n_rows, std::size_t feature,
@@ -275,7 +148,7 @@ X value_type(const SparseTable<X, Index, kIsCsr>&);
 Cuts::Cuts(std::size_t n_features, std::size_t max_bins)
     : n_codes(max_bins <= 64 ? 64 : 256),
       edges(n_features),
-      usual(n_features),
+      frequent(n_features),
       categorical(n_features) {
   if (max_bins < 2 || max_bins > 256) {
     throw std::invalid_argument(
@@ -289,7 +162,7 @@ void Cuts::choose(std::size_t feature, std::span<const Value> values, std::uint6
     edges[feature] =
         choose_edges(values, reach, takes_all ? max_bins : std::min(max_bins, n_codes - 1));
   }
-  usual[feature] = most_frequent(values, edges[feature], n_missing, missing_code());
+  frequent[feature] = most_frequent(values, edges[feature], n_missing, missing_code());
 }
 
 template <class Table>
@@ -375,8 +248,9 @@ Binned::Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, i
 
 const Blocks& Binned::blocks() const {
   std::call_once(blocks_asked_, [this] {
-    blocks_ = Blocks({columns_.data(), n_rows_, n_codes(), present_codes(), cuts_.usual, in_parts_},
-                     n_threads_);
+    blocks_ =
+        Blocks({columns_.data(), n_rows_, n_codes(), present_codes(), cuts_.frequent, in_parts_},
+               n_threads_);
   });
   return blocks_;
 }
@@ -506,16 +380,7 @@ std::vector<std::vector<Code>> Binned::present_codes() const {
 #define HARDWOOD_TABLE(...)                                                             \
   template Binned::Binned(const __VA_ARGS__&, std::span<const Reach>, std::size_t, int, \
                           std::span<const double>, std::span<const std::int32_t>);
-HARDWOOD_TABLE(DenseTable<float>)
-HARDWOOD_TABLE(DenseTable<double>)
-HARDWOOD_TABLE(SparseTable<float, std::int32_t, true>)
-HARDWOOD_TABLE(SparseTable<float, std::int32_t, false>)
-HARDWOOD_TABLE(SparseTable<float, std::int64_t, true>)
-HARDWOOD_TABLE(SparseTable<float, std::int64_t, false>)
-HARDWOOD_TABLE(SparseTable<double, std::int32_t, true>)
-HARDWOOD_TABLE(SparseTable<double, std::int32_t, false>)
-HARDWOOD_TABLE(SparseTable<double, std::int64_t, true>)
-HARDWOOD_TABLE(SparseTable<double, std::int64_t, false>)
+HARDWOOD_EACH_TABLE(HARDWOOD_TABLE)
 #undef HARDWOOD_TABLE
 template Binned::Binned(const DenseTable<float>&, Cuts, int);
 template Binned::Binned(const DenseTable<double>&, Cuts, int);

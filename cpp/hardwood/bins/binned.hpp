@@ -38,6 +38,19 @@ struct SparseTable {
   std::size_t n_features() const { return kIsCsr ? n_minor : n_major(); }
 };
 
+/// All kinds of tables, for explicit instantiation.
+#define HARDWOOD_EACH_TABLE(DO)                \
+  DO(DenseTable<float>)                        \
+  DO(DenseTable<double>)                       \
+  DO(SparseTable<float, std::int32_t, true>)   \
+  DO(SparseTable<float, std::int32_t, false>)  \
+  DO(SparseTable<float, std::int64_t, true>)   \
+  DO(SparseTable<float, std::int64_t, false>)  \
+  DO(SparseTable<double, std::int32_t, true>)  \
+  DO(SparseTable<double, std::int32_t, false>) \
+  DO(SparseTable<double, std::int64_t, true>)  \
+  DO(SparseTable<double, std::int64_t, false>)
+
 template <class X>
 class TiledTable;
 
@@ -53,7 +66,7 @@ struct BinRange {
 struct Cuts {
   std::size_t n_codes;  ///< codes are below this; it is 64 or 256
   std::vector<std::vector<float>> edges;
-  std::vector<Code> usual;                ///< the most frequent code of each feature
+  std::vector<Code> frequent;             ///< the most frequent code of each feature
   std::vector<std::uint8_t> categorical;  ///< whether the bins of a feature are categories
 
   /// Without edges yet.
@@ -114,7 +127,7 @@ class Binned {
   const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }
 
   /// The most frequent code of a feature.
-  Code usual_code(std::size_t feature) const { return cuts_.usual[feature]; }
+  Code frequent_code(std::size_t feature) const { return cuts_.frequent[feature]; }
   /// Made when it is asked for first: trees that look at few columns never do.
   const Blocks& blocks() const;
 

@@ -74,42 +74,42 @@ void Blocks::arrange(const Columns& columns, const std::vector<std::vector<std::
   // of them takes 16 bytes, so that it never lies in two cache lines.
   const std::size_t n_in_block = (n + n_blocks - 1) / n_blocks;
   width_ = std::bit_ceil(n_in_block);
-  busy_.resize(n_blocks);
-  // Which rows of a sample have an unusual code.
+  rare_.resize(n_blocks);
+  // Which rows of a sample have a rare code.
   using Rows = std::bitset<kArranged>;
-  std::vector<Rows> unusual(n);
+  std::vector<Rows> rare_in(n);
   const std::vector<std::uint32_t> rows = sample_rows(n_rows_, kArranged);
   for (std::size_t c = 0; c < n; ++c) {
     for (const std::size_t f : sharers[c]) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (columns.of(f)[rows[i]] != columns.usual[f]) unusual[c].set(i);
+        if (columns.of(f)[rows[i]] != columns.frequent[f]) rare_in[c].set(i);
       }
     }
   }
-  // Blocks are filled one after the other, each time with the column that has the fewest unusual
+  // Blocks are filled one after the other, each time with the column that has the fewest rare
   // rows that the block has not yet. The busiest blocks come first: their features often make the
   // best splits, and with these known the others are searched faster.
   std::vector<std::size_t> waiting(n);
   std::iota(waiting.begin(), waiting.end(), 0);
   if (!columns.in_order) {
-    std::ranges::stable_sort(waiting, {}, [&](std::size_t c) { return unusual[c].count(); });
+    std::ranges::stable_sort(waiting, {}, [&](std::size_t c) { return rare_in[c].count(); });
   }
   for (std::size_t b = n_blocks; b-- > 0;) {
-    Rows busy;
+    Rows rare;
     const std::size_t n_here = std::min(n_in_block, n - b * n_in_block);
     for (std::size_t place = b * width_; place < b * width_ + n_here; ++place) {
       const auto end = waiting.begin() + std::min(std::ssize(waiting), kLook);
       const auto next =
           columns.in_order ? waiting.begin() + static_cast<std::ptrdiff_t>(b * n_in_block)
                            : std::ranges::min_element(waiting.begin(), end, {}, [&](std::size_t c) {
-                               return (unusual[c] & ~busy).count();
+                               return (rare_in[c] & ~rare).count();
                              });
-      busy |= unusual[*next];
+      rare |= rare_in[*next];
       for (const std::size_t f : sharers[*next]) place_[f] = place;
       waiting.erase(next);
     }
-    if (busy.count() * 4 > rows.size() * 3) continue;
-    busy_[b] = Buffer<std::uint64_t>((n_rows_ + 63) / 64);
+    if (rare.count() * 4 > rows.size() * 3) continue;
+    rare_[b] = Buffer<std::uint64_t>((n_rows_ + 63) / 64);
   }
 }
 
@@ -117,13 +117,13 @@ void Blocks::fill(const Columns& columns, int n_threads) {
   // What a feature's code adds to the code of a shared column: the least code of the column that
   // tells it, since there all other digits are 0.
   std::vector<std::array<Code, 256>> adds(columns.n_features());
-  usual_.resize(n_blocks() * width_);
+  frequent_.resize(n_blocks() * width_);
   for (std::size_t f = 0; f < columns.n_features(); ++f) {
     for (std::size_t code = shared_[f].size(); code-- > 0;) {
       adds[f][shared_[f][code]] = static_cast<Code>(code);
     }
-    const Code usual = columns.usual[f];
-    add(usual_[place_[f]], shared_[f].empty() ? usual : adds[f][usual]);
+    const Code frequent = columns.frequent[f];
+    add(frequent_[place_[f]], shared_[f].empty() ? frequent : adds[f][frequent]);
   }
   codes_ = Buffer<Code>(n_blocks() * width_ * n_rows_);
   const auto out = [&](std::size_t place, std::size_t row) {
@@ -144,15 +144,15 @@ void Blocks::fill(const Columns& columns, int n_threads) {
       }
     }
     for (std::size_t b = 0; b < n_blocks(); ++b) {
-      if (!busy_[b].size()) continue;
-      const Code* usual = usual_.data() + b * width_;
+      if (!rare_[b].size()) continue;
+      const Code* frequent = frequent_.data() + b * width_;
       for (std::size_t word = 0; word * 64 < n; ++word) {
         std::uint64_t bits = 0;
         for (std::size_t i = word * 64; i < std::min(n, word * 64 + 64); ++i) {
-          const bool busy = std::memcmp(at(b * width_, begin + i), usual, width_) != 0;
-          bits |= std::uint64_t{busy} << (i % 64);
+          const bool rare = std::memcmp(at(b * width_, begin + i), frequent, width_) != 0;
+          bits |= std::uint64_t{rare} << (i % 64);
         }
-        busy_[b][begin / 64 + word] = bits;
+        rare_[b][begin / 64 + word] = bits;
       }
     }
   });

@@ -16,7 +16,7 @@ struct Columns {
   std::size_t n_rows;
   std::size_t n_codes;                     ///< codes are below this
   std::vector<std::vector<Code>> present;  ///< the codes that each feature has
-  std::span<const Code> usual;             ///< the most frequent code of each feature
+  std::span<const Code> frequent;          ///< the most frequent code of each feature
   /// Blocks must not depend on the rows: others have other rows and add up the same histograms.
   bool in_order = false;
 
@@ -32,7 +32,7 @@ struct Columns {
 /// for all their combinations. Who counts the codes of such a column counts all its features.
 ///
 /// Where most values of many features are the same, as the zeros of images, columns that leave
-/// their usual code in the same rows share a block. The other rows of such a block all have the
+/// their frequent code in the same rows share a block. The other rows of such a block all have the
 /// same codes, and who counts codes can pass over them.
 class Blocks {
  public:
@@ -40,18 +40,18 @@ class Blocks {
   Blocks(const Columns& columns, int n_threads);
 
   std::size_t width() const { return width_; }  ///< bytes a row of a block takes
-  std::size_t n_blocks() const { return busy_.size(); }
+  std::size_t n_blocks() const { return rare_.size(); }
   /// A feature is in column place % width() of block place / width().
   std::size_t place(std::size_t feature) const { return place_[feature]; }
   /// The codes of row i, from this feature's column on, begin at codes(feature)[i * width()].
   const Code* codes(std::size_t feature) const { return at(place_[feature], 0); }
   /// The feature's code for each code of its column; empty if it has the column for itself.
   std::span<const Code> shared(std::size_t feature) const { return shared_[feature]; }
-  /// The code of a feature's column in rows that are not busy.
-  Code usual(std::size_t feature) const { return usual_[place_[feature]]; }
-  /// One bit a row, 64 rows a word: has it an unusual code in this block? Null if most rows have.
-  const std::uint64_t* busy(std::size_t block) const {
-    return busy_[block].size() ? busy_[block].data() : nullptr;
+  /// The code of a feature's column in rows that are not rare.
+  Code frequent(std::size_t feature) const { return frequent_[place_[feature]]; }
+  /// One bit a row, 64 rows a word: has it a rare code in this block? Null if most rows have.
+  const std::uint64_t* rare(std::size_t block) const {
+    return rare_[block].size() ? rare_[block].data() : nullptr;
   }
 
  private:
@@ -67,8 +67,8 @@ class Blocks {
   std::size_t width_ = 1;
   std::vector<std::size_t> place_;           // of a feature
   std::vector<std::vector<Code>> shared_;    // of a feature
-  std::vector<Code> usual_;                  // of a place
-  std::vector<Buffer<std::uint64_t>> busy_;  // of a block
+  std::vector<Code> frequent_;               // of a place
+  std::vector<Buffer<std::uint64_t>> rare_;  // of a block
   Buffer<Code> codes_;
 };
 

@@ -180,7 +180,7 @@ EndCodes<Code>::EndCodes(const Table& table, std::span<const Reach> reach, std::
   const ColumnReader columns(table);
   choose_all(columns, reach, max_bins, at_rest, n_threads);
   encode(columns, reach, at_rest, n_threads);
-  find_busy(n_threads);
+  find_rare(n_threads);
 }
 
 template <class Code>
@@ -214,7 +214,7 @@ EndCodes<Code>::EndCodes(EndCandidates candidates, std::span<const EndRows<Code>
       }
     }
   });
-  find_busy(n_threads);
+  find_rare(n_threads);
 }
 
 template <class Code>
@@ -313,18 +313,18 @@ void EndCodes<Code>::encode(const ColumnReader& table, std::span<const Reach> re
 }
 
 template <class Code>
-void EndCodes<Code>::find_busy(int n_threads) {
-  constexpr std::size_t kLooked = 4096;  // rows that say what is usual
-  constexpr double kMost = 0.6;          // share of busy rows above which looking does not pay
-  usual_.resize(2 * n_blocks() * kRowCodes);
-  busy_.resize(n_blocks());
+void EndCodes<Code>::find_rare(int n_threads) {
+  constexpr std::size_t kLooked = 4096;  // rows that say what is frequent
+  constexpr double kMost = 0.6;          // share of rare rows above which looking does not pay
+  frequent_.resize(2 * n_blocks() * kRowCodes);
+  rare_.resize(n_blocks());
   const bool twice = rest_ < n_rows_;
   const std::vector<std::uint32_t> looked = sample_rows(rest_, kLooked);
   parallel_for(n_blocks(), n_threads, [&](std::size_t b, int) {
-    std::size_t n_busy = 0;
+    std::size_t n_rare = 0;
     std::vector<std::uint32_t> pairs(looked.size());
     for (std::size_t copy = 0; copy < (twice ? 2u : 1u); ++copy) {
-      Code* const common = usual_.data() + (2 * b + copy) * kRowCodes;
+      Code* const common = frequent_.data() + (2 * b + copy) * kRowCodes;
       for (std::size_t j = 0; j < kWidth; ++j) {
         for (std::size_t i = 0; i < looked.size(); ++i) {
           const Code* const code = block(b) + (looked[i] + copy * rest_) * kRowCodes + j;
@@ -341,18 +341,18 @@ void EndCodes<Code>::find_busy(int n_threads) {
         }
       }
       for (const std::uint32_t row : looked) {
-        n_busy +=
+        n_rare +=
             !std::equal(common, common + kRowCodes, block(b) + (row + copy * rest_) * kRowCodes);
       }
     }
     const auto n_looked = static_cast<double>(looked.size() * (twice ? 2 : 1));
-    if (static_cast<double>(n_busy) > kMost * n_looked) return;
-    busy_[b] = Buffer<std::uint64_t>((n_rows_ + 63) / 64);
-    std::fill_n(busy_[b].data(), busy_[b].size(), std::uint64_t{0});
+    if (static_cast<double>(n_rare) > kMost * n_looked) return;
+    rare_[b] = Buffer<std::uint64_t>((n_rows_ + 63) / 64);
+    std::fill_n(rare_[b].data(), rare_[b].size(), std::uint64_t{0});
     for (std::size_t i = 0; i < n_rows_; ++i) {
-      const Code* const common = usual(b, i >= rest_);
-      const bool is_busy = !std::equal(common, common + kRowCodes, block(b) + i * kRowCodes);
-      busy_[b][i / 64] |= std::uint64_t{is_busy} << (i % 64);
+      const Code* const common = frequent(b, i >= rest_);
+      const bool is_rare = !std::equal(common, common + kRowCodes, block(b) + i * kRowCodes);
+      rare_[b][i / 64] |= std::uint64_t{is_rare} << (i % 64);
     }
   });
 }

@@ -95,13 +95,13 @@ class EndCodes {
 
   /// The first row at rest; n_rows() if there is none.
   std::size_t rest() const { return rest_; }
-  /// One bit a row, 64 rows a word: has it an unusual code in this block? Null if many have.
-  const std::uint64_t* busy(std::size_t b) const {
-    return busy_[b].size() ? busy_[b].data() : nullptr;
+  /// One bit a row, 64 rows a word: has it a rare code in this block? Null if many have.
+  const std::uint64_t* rare(std::size_t b) const {
+    return rare_[b].size() ? rare_[b].data() : nullptr;
   }
-  /// The codes of a block in rows that are not busy, as they lie there.
-  const Code* usual(std::size_t b, bool at_rest) const {
-    return usual_.data() + (2 * b + at_rest) * kRowCodes;
+  /// The codes of a block in rows that are not rare, as they lie there.
+  const Code* frequent(std::size_t b, bool at_rest) const {
+    return frequent_.data() + (2 * b + at_rest) * kRowCodes;
   }
 
  private:
@@ -111,7 +111,7 @@ class EndCodes {
   void encode(const ColumnReader& table, std::span<const Reach> reach, std::size_t first_row,
               int n_threads);
 
-  void find_busy(int n_threads);
+  void find_rare(int n_threads);
 
   std::size_t n_rows_;
   std::size_t rest_;
@@ -119,8 +119,8 @@ class EndCodes {
   std::size_t width_ = n_blocks() ? (n_features() + n_blocks() - 1) / n_blocks() : 1;
   std::size_t n_codes_ = 2;
   Buffer<Code> codes_;
-  std::vector<Code> usual_;
-  std::vector<Buffer<std::uint64_t>> busy_;
+  std::vector<Code> frequent_;
+  std::vector<Buffer<std::uint64_t>> rare_;
 };
 
 }  // namespace hardwood::bins

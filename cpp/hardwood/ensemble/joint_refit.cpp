@@ -59,30 +59,18 @@ struct CodedRows {
     }
   }
 
-  /// In the order of `visit_reached`.
   template <class Visit>
   void visit(std::size_t tree, std::size_t copy, std::size_t row, std::vector<std::size_t>& open,
              Visit&& visit) const {
-    const auto first = static_cast<std::size_t>(trees.tree_start[tree]);
     const std::size_t at = (row + copy * codes.rest()) * codes.kRowCodes;
-    open.assign(1, first);
-    while (!open.empty()) {
-      const std::size_t node = open.back();
-      open.pop_back();
-      if (trees.feature[node] == kLeaf) {
-        visit(node);
-        continue;
-      }
-      const auto f = static_cast<std::size_t>(trees.feature[node]);
+    const auto sides = [&](std::size_t node, std::size_t f) -> model::Sides {
       const std::uint8_t* const code = codes.lower(f) + at;
-      bool left = candidate[node] >= code[0], right = candidate[node] < code[codes.kWidth];
       if (codes.has_missing(f) && code[0] == codes.missing_code()) {
-        left = trees.missing_left[node] != 0;
-        right = !left;
+        return {trees.missing_left[node] != 0, trees.missing_left[node] == 0};
       }
-      if (right) open.push_back(first + static_cast<std::size_t>(trees.right[node]));
-      if (left) open.push_back(first + static_cast<std::size_t>(trees.left[node]));
-    }
+      return {candidate[node] >= code[0], candidate[node] < code[codes.kWidth]};
+    };
+    model::visit_reached(trees, tree, open, sides, visit);
   }
 };
 

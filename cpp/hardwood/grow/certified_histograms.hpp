@@ -144,7 +144,7 @@ class CertifiedHistograms {
     return kAdd[n_features];
   }
 
-  /// The loop for as many features, if they are neighbours. The stride of the usual 256 codes is
+  /// The loop for as many features, if they are neighbours. The stride of the common 256 codes is
   /// known to the compiler.
   AddRows choose(const Block& block) const {
     constexpr auto kWidths = std::make_index_sequence<Codes::kWidth + 1>();
@@ -180,19 +180,19 @@ class CertifiedHistograms {
         }
       }
     };
-    if (const std::uint64_t* const busy = codes_.busy(block.index)) {
-      // Rows that are not busy are added as one.
+    if (const std::uint64_t* const rare = codes_.rare(block.index)) {
+      // Rows that are not rare are added as one.
       Cell others[2] = {Cell{}, Cell{}};
       for (const Row& at : rows) {
         const std::size_t row = at.row & ~kShared;
-        if (busy[row / 64] >> (row % 64) & 1) {
+        if (rare[row / 64] >> (row % 64) & 1) {
           add_row(code_of(at), at.cell());
         } else {
           others[row >= codes_.rest()] += at.cell();
         }
       }
       for (const bool at_rest : {false, true}) {
-        add_row(codes_.usual(block.index, at_rest), others[at_rest]);
+        add_row(codes_.frequent(block.index, at_rest), others[at_rest]);
       }
       return;
     }

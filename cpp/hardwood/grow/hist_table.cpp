@@ -230,16 +230,7 @@ GrownTree HistTable::grow_classes(const ClassSample& sample, const ClassTreeRule
 #define HARDWOOD_TABLE(...)                                                                    \
   template HistTable::HistTable(const bins::__VA_ARGS__&, std::span<const Reach>, std::size_t, \
                                 int, std::span<const double>, const Kinds&);
-HARDWOOD_TABLE(DenseTable<float>)
-HARDWOOD_TABLE(DenseTable<double>)
-HARDWOOD_TABLE(SparseTable<float, std::int32_t, true>)
-HARDWOOD_TABLE(SparseTable<float, std::int32_t, false>)
-HARDWOOD_TABLE(SparseTable<float, std::int64_t, true>)
-HARDWOOD_TABLE(SparseTable<float, std::int64_t, false>)
-HARDWOOD_TABLE(SparseTable<double, std::int32_t, true>)
-HARDWOOD_TABLE(SparseTable<double, std::int32_t, false>)
-HARDWOOD_TABLE(SparseTable<double, std::int64_t, true>)
-HARDWOOD_TABLE(SparseTable<double, std::int64_t, false>)
+HARDWOOD_EACH_TABLE(HARDWOOD_TABLE)
 #undef HARDWOOD_TABLE
 
 }  // namespace hardwood::grow

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxColumns = 16;
 constexpr std::size_t kAhead = 24;       // rows whose codes are asked for in advance
 constexpr std::size_t kWorthAsking = 8;  // columns for which it pays to leave rows out
 constexpr std::size_t kChunk = 512;      // rows that are gathered at a time
-constexpr std::size_t kFew = 32;         // busy rows that are subtracted faster than all cells
+constexpr std::size_t kFew = 32;         // rare rows that are subtracted faster than all cells
 
 /// The loop everything waits for. Width, sides and n_codes are known to the compiler, so that the
 /// addresses of all columns come out of one register.
@@ -106,43 +106,43 @@ Add<Stat> choose(const HistogramPlan& plan, const Pass& pass) {
   return plan.n_codes == 256 ? choose<Stat, true, 256>(pass) : choose<Stat, true, 64>(pass);
 }
 
-/// Whether rows with nothing unusual are left out; of classes there may be too many for that.
+/// Whether rows with no rare code are left out; of classes there may be too many for that.
 template <class Stat>
 constexpr bool kPassesOver = !Stat::kClasses;
 
-/// The busy ones of some rows, and the sums of the others, which all have the same codes.
+/// The rare ones of some rows, and the sums of the others, which all have the same codes.
 template <class Stat>
 struct Gathered {
   using Cell = typename Stat::Cell;
-  std::array<typename Stat::Row, kChunk> busy;
-  std::size_t n_busy;
+  std::array<typename Stat::Row, kChunk> rare;
+  std::size_t n_rare;
   Cell others{}, others_below{};  // below: with g < 0, if there are two sides
 
   void gather(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
               const Pass& pass) {
-    plan.n_sides == 2 ? gather<true>(rows, pass.busy) : gather<false>(rows, pass.busy);
+    plan.n_sides == 2 ? gather<true>(rows, pass.rare) : gather<false>(rows, pass.rare);
   }
 
   template <bool kTwoSides>
   void gather(std::span<const typename Stat::Row> rows, const std::uint64_t* bits) {
-    n_busy = 0;
+    n_rare = 0;
     for (const auto& row : rows) {
-      const bool is_busy = bits[row.row / 64] >> (row.row % 64) & 1;
-      busy[n_busy] = row;
-      n_busy += is_busy;
+      const bool is_rare = bits[row.row / 64] >> (row.row % 64) & 1;
+      rare[n_rare] = row;
+      n_rare += is_rare;
       const bool below = kTwoSides && row.g < 0;
-      others += where(!is_busy && !below, row.cell());
-      if constexpr (kTwoSides) others_below += where(!is_busy && below, row.cell());
+      others += where(!is_rare && !below, row.cell());
+      if constexpr (kTwoSides) others_below += where(!is_rare && below, row.cell());
     }
   }
 
   /// Call `add(cell of the histogram, sum)` for the others.
   template <class Add>
-  void each_usual(const HistogramPlan& plan, const Pass& pass, Cell* cells, Add&& add) const {
+  void each_frequent(const HistogramPlan& plan, const Pass& pass, Cell* cells, Add&& add) const {
     for (std::size_t j = 0; j < pass.n_columns(); ++j) {
-      Cell* usual = cells + j * plan.n_codes + pass.usual[j];
-      add(*usual, others);
-      if (plan.n_sides == 2) add(usual[pass.n_columns() * plan.n_codes], others_below);
+      Cell* frequent = cells + j * plan.n_codes + pass.frequent[j];
+      add(*frequent, others);
+      if (plan.n_sides == 2) add(frequent[pass.n_columns() * plan.n_codes], others_below);
     }
   }
 };
@@ -164,8 +164,8 @@ void HistogramPlan::plan_columns(const bins::Binned& binned, std::span<const Fea
                       .feature = {feature},
                       .shared = {{}},
                       .first_cell = 0,
-                      .busy = nullptr,
-                      .usual = {}});
+                      .rare = nullptr,
+                      .frequent = {}});
   }
   n_cells = kColumnsTogether * n_sides * n_codes;
 }
@@ -202,10 +202,10 @@ void HistogramPlan::plan_blocks(const bins::Binned& binned, std::span<const Feat
       pass.offset.resize(span);
       std::iota(pass.offset.begin(), pass.offset.end(), std::uint8_t{0});
     }
-    pass.busy = pass.n_columns() >= kWorthAsking ? blocks.busy(block) : nullptr;
-    pass.usual.resize(pass.n_columns());  // columns that nobody reads may have any
+    pass.rare = pass.n_columns() >= kWorthAsking ? blocks.rare(block) : nullptr;
+    pass.frequent.resize(pass.n_columns());  // columns that nobody reads may have any
     for (std::size_t i = 0; i < pass.feature.size(); ++i) {
-      pass.usual[pass.column[i]] = blocks.usual(static_cast<std::size_t>(pass.feature[i]));
+      pass.frequent[pass.column[i]] = blocks.frequent(static_cast<std::size_t>(pass.feature[i]));
     }
     n_cells += cells(pass);
     passes.push_back(std::move(pass));
@@ -218,13 +218,13 @@ void add_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& pla
               typename Stat::Cell* cells) {
   const Add<Stat> add = choose<Stat>(plan, pass);
   if constexpr (kPassesOver<Stat>) {
-    if (pass.busy) {
+    if (pass.rare) {
       Gathered<Stat> gathered;
       for (; !rows.empty(); rows = rows.subspan(std::min(kChunk, rows.size()))) {
         gathered.gather(rows.first(std::min(kChunk, rows.size())), plan, pass);
-        add({gathered.busy.data(), gathered.n_busy}, plan.stride, pass, cells);
+        add({gathered.rare.data(), gathered.n_rare}, plan.stride, pass, cells);
       }
-      gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell += sum; });
+      gathered.each_frequent(plan, pass, cells, [](auto& cell, const auto& sum) { cell += sum; });
       return;
     }
   }
@@ -258,18 +258,18 @@ template <class Stat>
 bool subtract_few_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
                        const Pass& pass, typename Stat::Cell* cells) {
   if constexpr (kPassesOver<Stat>) {
-    if (!pass.busy || rows.size() > kChunk) return false;
+    if (!pass.rare || rows.size() > kChunk) return false;
     Gathered<Stat> gathered;
     gathered.gather(rows, plan, pass);
-    if (gathered.n_busy > kFew) return false;
-    for (const auto& row : std::span(gathered.busy).first(gathered.n_busy)) {
+    if (gathered.n_rare > kFew) return false;
+    for (const auto& row : std::span(gathered.rare).first(gathered.n_rare)) {
       const bins::Code* code = pass.codes + std::size_t{row.row} * plan.stride;
       auto* side = cells + (plan.n_sides == 2 ? row.side() * pass.n_columns() * plan.n_codes : 0);
       for (std::size_t j = 0; j < pass.n_columns(); ++j) {
         side[j * plan.n_codes + code[pass.offset[j]]] -= row.cell();
       }
     }
-    gathered.each_usual(plan, pass, cells, [](auto& cell, const auto& sum) { cell -= sum; });
+    gathered.each_frequent(plan, pass, cells, [](auto& cell, const auto& sum) { cell -= sum; });
     return true;
   }
   return false;

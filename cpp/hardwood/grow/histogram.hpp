@@ -27,8 +27,8 @@ struct Pass {
   /// Blocks::shared of these features.
   std::vector<std::span<const bins::Code>> shared;
   std::size_t first_cell;
-  const std::uint64_t* busy;      ///< Blocks::busy of these codes, or null: take every row
-  std::vector<bins::Code> usual;  ///< of each column, if `busy`
+  const std::uint64_t* rare;         ///< Blocks::rare of these codes, or null: take every row
+  std::vector<bins::Code> frequent;  ///< of each column, if `rare`
 
   std::size_t n_columns() const { return offset.size(); }
 };
@@ -80,7 +80,7 @@ template <class Stat>
 void add_columns(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,
                  std::span<const Pass* const> passes, typename Stat::Cell* cells);
 
-/// Take away what `add_rows` adds, if few of the rows are busy; otherwise return false: to subtract
+/// Take away what `add_rows` adds, if few of the rows are rare; otherwise return false: to subtract
 /// cell by cell is faster.
 template <class Stat>
 bool subtract_few_rows(std::span<const typename Stat::Row> rows, const HistogramPlan& plan,

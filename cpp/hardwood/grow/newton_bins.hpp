@@ -105,11 +105,11 @@ class NewtonBins {
                                    pass.feature[i],
                                    monotonic.empty() ? 0 : monotonic[feature],
                                    movers_};
-      // One child gets none of the rows with the usual code.
-      const bins::Code usual_code = binned_.usual_code(feature);
-      GridSum usual = Stat::sum(bins.cells[usual_code]);
-      if (bins.below) usual += Stat::sum(bins.below[usual_code]);
-      const double most = prepared.node.sums(prepared.node.total - usual).h;
+      // One child gets none of the rows with the frequent code.
+      const bins::Code frequent_code = binned_.frequent_code(feature);
+      GridSum frequent = Stat::sum(bins.cells[frequent_code]);
+      if (bins.below) frequent += Stat::sum(bins.below[frequent_code]);
+      const double most = prepared.node.sums(prepared.node.total - frequent).h;
       if (most < tree_.rules().min_child_weight) continue;
       search_bins<Stat>(bins, prepared.node, portable_, best);
     }

@@ -66,7 +66,7 @@ const Case codes_tell_the_sets{"bins: end codes tell the sets of ambiguity.hpp",
                                  check_codes<std::uint16_t>();
                                }};
 
-const Case busy_rows{"bins: rows that are not busy have the usual codes", [] {
+const Case rare_rows{"bins: rows that are not rare have the frequent codes", [] {
                        const std::size_t n_rows = 500, n_features = 8;
                        std::vector<float> x(n_rows * n_features, 0.0f);
                        for (std::size_t i = 0; i < n_rows; i += 7)
@@ -74,12 +74,12 @@ const Case busy_rows{"bins: rows that are not busy have the usual codes", [] {
                        const std::vector<Reach> reach(n_features, {0.1, 0.1, -9, 9});
                        const EndCodes<std::uint8_t> codes(
                            DenseTable<float>{{x.data(), n_rows, n_features}}, reach, 256, true, 1);
-                       const std::uint64_t* const busy = codes.busy(0);
-                       check(that(busy) != nullptr, "most rows are alike");
-                       for (std::size_t i = 0; busy && i < codes.n_rows(); ++i) {
-                         const bool is_busy = busy[i / 64] >> (i % 64) & 1;
-                         check(that(is_busy) == (i % n_rows % 7 == 0),
-                               "busy are the rows with a value");
+                       const std::uint64_t* const rare = codes.rare(0);
+                       check(that(rare) != nullptr, "most rows are alike");
+                       for (std::size_t i = 0; rare && i < codes.n_rows(); ++i) {
+                         const bool is_rare = rare[i / 64] >> (i % 64) & 1;
+                         check(that(is_rare) == (i % n_rows % 7 == 0),
+                               "rare are the rows with a value");
                        }
                      }};
 

@@ -119,9 +119,10 @@ const Case quiet_rows{
                                   max_bins, 2);
         std::size_t n_quiet = 0;
         for (std::size_t b = 0; b < binned.blocks().n_blocks(); ++b)
-          n_quiet += binned.blocks().busy(b) != nullptr;
+          n_quiet += binned.blocks().rare(b) != nullptr;
         check(n_quiet > 0 && n_quiet < binned.blocks().n_blocks(), "blocks of both kinds");
-        check(that(binned.usual_code(8)) == binned.missing_code(), "missing values can be usual");
+        check(that(binned.frequent_code(8)) == binned.missing_code(),
+              "missing values can be frequent");
         for (const std::size_t n_sides : {1, 2}) {
           for (const unsigned one_of : {1u, 3u, 100u}) {
             check_histograms<Packed>(binned, all, n_sides, one_of);

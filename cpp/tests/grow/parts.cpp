@@ -166,7 +166,7 @@ void check_parts(const Data& data, std::size_t n_parts, const Variant& variant,
   for (std::size_t f = 0; f < data.d; ++f) {
     const auto edges = whole.binned().edges(f);
     cuts.edges[f].assign(edges.begin(), edges.end());
-    cuts.usual[f] = whole.binned().usual_code(f);
+    cuts.frequent[f] = whole.binned().frequent_code(f);
   }
   std::vector<std::int32_t> leaf;
   const std::vector<GrownTree> trees = grow_on(whole, data, everyone, variant, leaf);

@@ -123,7 +123,7 @@ class HistTable:
         table._core = _core.HistTable(
             [piece.core() for piece in rows],
             cuts.edges,
-            cuts.usual,
+            cuts.frequent,
             max_bins=cuts.max_bins,
             reach=reach.ends,
             number=np.empty(0, np.uint32) if part.others is None else part.number(),

@@ -168,12 +168,12 @@ class Sketch:
     ) -> "Cuts":
         """Choose the edges of bins as a table of all rows does; categories have theirs."""
         codes_of_bin = codes_of_bin or {}
-        edges, usual = [], []
+        edges, frequent = [], []
         for f, (feature, ends) in enumerate(zip(self.features, reach.ends, strict=True)):
             if f in codes_of_bin:
                 edges.append(np.arange(1, len(codes_of_bin[f]), dtype=np.float32) - np.float32(0.5))
                 often = feature.x[np.argmax(feature.count)] if len(feature.x) else 0
-                usual.append(int(often))
+                frequent.append(int(often))
                 continue
             chosen, code = _core.choose_edges(
                 feature.x,
@@ -184,8 +184,8 @@ class Sketch:
                 max_bins=max_bins,
             )
             edges.append(chosen)
-            usual.append(code)
-        return Cuts(edges, np.array(usual, dtype=np.uint8), max_bins, codes_of_bin)
+            frequent.append(code)
+        return Cuts(edges, np.array(frequent, dtype=np.uint8), max_bins, codes_of_bin)
 
     def end_cuts(self, reach: Reach, max_bins: int, at_rest: bool) -> "EndCuts":
         """Choose the candidates of certified training as a table of all rows does."""
@@ -278,7 +278,7 @@ class Cuts:
     """How values become codes: the edges of every feature."""
 
     edges: list[npt.NDArray[np.float32]]
-    usual: npt.NDArray[np.uint8]
+    frequent: npt.NDArray[np.uint8]
     max_bins: int
     codes_of_bin: dict[int, list[IntArray]] = field(default_factory=dict)  # of categories
 
@@ -305,5 +305,5 @@ class Cuts:
     def encode(self, X: npt.NDArray[Any], n_threads: int = 1) -> CodedRows:
         """Put rows, float32 or float64 in C order, into bins."""
         return CodedRows(
-            *_core.encode(X, self.edges, self.usual, max_bins=self.max_bins, n_threads=n_threads)
+            *_core.encode(X, self.edges, self.frequent, max_bins=self.max_bins, n_threads=n_threads)
         )
