@@ -17,7 +17,7 @@ CORE = ROOT / "cpp" / "hardwood"
 # Rooms that speak to the core, and what each C++ room may include beside itself.
 SPEAK_TO_THE_CORE = set("threat bins grow ensemble model attack verify distributed".split())
 FOUNDATION = set(
-    "types threat box interrupt parallel ambiguity buffer simd sort part watch".split()
+    "types threat box interrupt parallel ambiguity buffer pool simd sort part watch".split()
 )
 INCLUDES = {
     "types": set(),
@@ -28,6 +28,7 @@ INCLUDES = {
     "box": {"types", "threat"},
     "ambiguity": {"box", "threat"},
     "buffer": set(),
+    "pool": {"buffer"},
     "part": set(),
     "simd": {"types"},
     "bins": FOUNDATION,
