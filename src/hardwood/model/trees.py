@@ -334,7 +334,9 @@ class Trees:
     @property
     def categorical_features(self) -> npt.NDArray[np.int64]:
         """Features that some split takes for categories, increasing."""
-        return np.unique(self.feature[self.categorical]).astype(np.int64)
+        found = np.zeros(self.n_features, dtype=bool)
+        found[self.feature[self.categorical]] = True
+        return np.flatnonzero(found)
 
     def __repr__(self) -> str:
         return (

@@ -12,7 +12,7 @@ from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodError
 from hardwood.model.decision import last_float
 from hardwood.model.load import open_model
-from hardwood.model.trees import Trees, take_sets
+from hardwood.model.trees import LEAF, Trees, take_sets
 from hardwood.threat import Reach, Threat
 
 _BLOCK = 16_384  # rows that the model predicts at once
@@ -220,8 +220,9 @@ def _categories(trees: Trees, X: FloatArray) -> dict[int, dict[int, Any] | None]
     Where it only knows numbers, these are the ones that its splits or the rows name. None: it has
     no split on the feature.
     """
-    unused = np.setdiff1d(np.arange(trees.n_features), trees.feature).tolist()
-    known: dict[int, dict[int, Any] | None] = dict.fromkeys(unused)
+    unused = np.ones(trees.n_features, dtype=bool)
+    unused[trees.feature[trees.feature != LEAF]] = False
+    known: dict[int, dict[int, Any] | None] = dict.fromkeys(np.flatnonzero(unused).tolist())
     known |= {f: dict(enumerate(names)) for f, names in trees.category_names.items() if names}
     for f in trees.categorical_features.tolist():
         if f not in known:
