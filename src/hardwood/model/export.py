@@ -182,13 +182,22 @@ def to_onnx(trees: Trees) -> bytes:
     except ImportError:
         raise ImportError("to_onnx needs onnx. Install it with: pip install onnx") from None
     refuse_categories(trees, "to_onnx")
+    # Onnxruntime adds base values after all trees, and ours come before: as trees of one leaf.
+    based = np.flatnonzero(trees.base)
+    n_based, nothing = len(based), np.zeros(len(based), dtype=np.int64)
     leaf = trees.feature == LEAF
     k = trees.value.shape[1]
     size = np.diff(trees.tree_start)
     tree_of = np.repeat(np.arange(trees.n_trees), size)
     node = np.arange(trees.n_nodes) - trees.tree_start[tree_of]
+    output = (trees.tree_output[tree_of[leaf]][:, None] + np.arange(k)).ravel()
     with np.errstate(over="ignore"):
         value = trees.value[leaf].astype(np.float32).ravel()
+
+    def after_base(first: npt.ArrayLike, others: npt.ArrayLike) -> list[Any]:
+        joined: list[Any] = np.concatenate([first, others]).tolist()
+        return joined
+
     ensemble = helper.make_node(
         "TreeEnsembleRegressor",
         ["X"],
@@ -197,19 +206,20 @@ def to_onnx(trees: Trees) -> bytes:
         n_targets=trees.n_outputs,
         aggregate_function="SUM",
         post_transform="NONE",
-        base_values=trees.base.astype(np.float32).tolist(),
-        nodes_treeids=tree_of.tolist(),
-        nodes_nodeids=node.tolist(),
-        nodes_featureids=np.where(leaf, 0, trees.feature).tolist(),
-        nodes_modes=np.where(leaf, "LEAF", "BRANCH_LT").tolist(),
-        nodes_values=np.where(leaf, 0, float32_above(trees.threshold)).tolist(),
-        nodes_truenodeids=np.where(leaf, 0, trees.left).tolist(),
-        nodes_falsenodeids=np.where(leaf, 0, trees.right).tolist(),
-        nodes_missing_value_tracks_true=(trees.missing_left & ~leaf).astype(int).tolist(),
-        target_treeids=np.repeat(tree_of[leaf], k).tolist(),
-        target_nodeids=np.repeat(node[leaf], k).tolist(),
-        target_ids=(trees.tree_output[tree_of[leaf]][:, None] + np.arange(k)).ravel().tolist(),
-        target_weights=value.tolist(),
+        nodes_treeids=after_base(np.arange(n_based), tree_of + n_based),
+        nodes_nodeids=after_base(nothing, node),
+        nodes_featureids=after_base(nothing, np.where(leaf, 0, trees.feature)),
+        nodes_modes=after_base(["LEAF"] * n_based, np.where(leaf, "LEAF", "BRANCH_LT")),
+        nodes_values=after_base(nothing, np.where(leaf, 0, float32_above(trees.threshold))),
+        nodes_truenodeids=after_base(nothing, np.where(leaf, 0, trees.left)),
+        nodes_falsenodeids=after_base(nothing, np.where(leaf, 0, trees.right)),
+        nodes_missing_value_tracks_true=after_base(
+            nothing, (trees.missing_left & ~leaf).astype(int)
+        ),
+        target_treeids=after_base(np.arange(n_based), np.repeat(tree_of[leaf] + n_based, k)),
+        target_nodeids=after_base(nothing, np.repeat(node[leaf], k)),
+        target_ids=after_base(based, output),
+        target_weights=after_base(trees.base[based].astype(np.float32), value),
     )
     cut = helper.make_tensor("cut", TensorProto.FLOAT, [1], [float(np.float32(trees.cut))])
     side = helper.make_tensor("side", TensorProto.INT64, [1], [1])
@@ -243,7 +253,7 @@ def to_onnx(trees: Trees) -> bytes:
     versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
     model = helper.make_model(graph, opset_imports=versions, ir_version=8, producer_name="hardwood")
     names = ("link", "task", "divisor", "slope", "cut", "compare")
-    note = {name: getattr(trees, name) for name in names}
+    note = {name: getattr(trees, name) for name in names} | {"n_base_trees": n_based}
     helper.set_model_props(model, {"hardwood": json.dumps(note)})
     data: bytes = model.SerializeToString()
     return data

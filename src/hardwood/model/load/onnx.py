@@ -181,17 +181,66 @@ def _read(node: Any, dtype: Any, proto: Any) -> tuple[Trees, int | None]:
         raise UnsupportedModelError(
             f"This ONNX model has {len(base)} base values for {n_outputs} scores."
         )
-    trees = Trees(
+    arrays: dict[str, Any] = {
         **nodes.arrays,
-        value=value,
-        tree_start=np.searchsorted(nodes.tree, np.arange(n_trees + 1)),
-        tree_output=first,
-        base=base.astype(np.float64),
+        "value": value,
+        "tree_start": np.searchsorted(nodes.tree, np.arange(n_trees + 1)),
+        "tree_output": first,
+    }
+    if base.any():
+        arrays, base = _with_last(arrays, base.astype(dtype)), np.zeros(n_outputs)
+    if about:
+        arrays, base = _without_first(arrays, base, about.pop("n_base_trees"))
+    trees = Trees(
+        **arrays,
+        base=base,
         n_features=_n_features(proto),
         classes=classes,
         **(about or {"link": link, "task": task, "cut": cut, "compare": "margin"}),
     )
     return trees, column
+
+
+def _with_last(arrays: dict[str, Any], base: npt.NDArray[Any]) -> dict[str, Any]:
+    """The same trees and the base, as trees of one leaf: onnxruntime adds it after all others."""
+    several = arrays["value"].ndim == 2
+    n = 1 if several else len(base)
+    start, n_categories = arrays["tree_start"], arrays["category_start"][-1]
+    ends = {
+        "feature": np.full(n, LEAF),
+        "threshold": np.zeros(n),
+        "left": np.full(n, LEAF),
+        "right": np.full(n, LEAF),
+        "missing_left": np.zeros(n, dtype=bool),
+        "category_start": np.full(n, n_categories),
+        "value": base[None] if several else base,
+        "tree_start": start[-1] + np.arange(1, n + 1),
+        "tree_output": np.arange(n),
+    }
+    return {
+        name: of
+        if of is None or name not in ends
+        else np.concatenate([of, ends[name].astype(of.dtype)])
+        for name, of in arrays.items()
+    }
+
+
+def _without_first(
+    arrays: dict[str, Any], base: npt.NDArray[Any], n: int
+) -> tuple[dict[str, Any], npt.NDArray[Any]]:
+    """The base that `Trees.to_onnx` wrote as the first so many trees, and the trees without it."""
+    start = arrays["tree_start"]
+    if n >= len(start) or start[n] != n:
+        raise ModelFileError(f"The ONNX file has no {n} trees of one leaf, as its note says.")
+    value, output = arrays["value"][:n].astype(np.float64), arrays["tree_output"]
+    base = base.astype(np.float64)
+    if output is None:
+        base += value.sum(axis=0)
+    else:
+        np.add.at(base, output[:n], value)
+    rest = {name: of if of is None else of[n:] for name, of in arrays.items() if name != "category"}
+    rest["tree_start"] = start[n:] - n
+    return {**rest, "category": arrays["category"]}, base
 
 
 def _own_note(proto: Any) -> dict[str, Any] | None:
@@ -205,10 +254,11 @@ def _own_note(proto: Any) -> dict[str, Any] | None:
         raise ModelFileError(
             "hardwood's note in the ONNX file is not JSON, or it is cut."
         ) from None
-    names = ("link", "task", "divisor", "slope", "cut", "compare")
+    names = ("link", "task", "divisor", "slope", "cut", "compare", "n_base_trees")
     if not isinstance(note, dict) or sorted(note) != sorted(names):
         raise ModelFileError(f"hardwood's note in the ONNX file must have {', '.join(names)}.")
     numbers = all(type(note[name]) in (int, float) for name in ("divisor", "slope", "cut"))
+    numbers &= type(note["n_base_trees"]) is int and note["n_base_trees"] >= 0
     if note["link"] not in LINKS or note["task"] not in TASKS or not numbers:
         raise ModelFileError("hardwood's note in the ONNX file names no link, task or number.")
     return note
@@ -408,9 +458,12 @@ def _runtime(proto: Any) -> Callable[..., Any]:
 
         reference: Callable[..., Any] = ReferenceEvaluator(proto).run
         return reference
+    # On several threads the order in which it adds depends on how many rows it is given at once.
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(
-            proto.SerializeToString(), providers=["CPUExecutionProvider"]
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # it has many of its own
         raise UnsupportedModelError(f"onnxruntime refuses this ONNX model: {error}") from None
