@@ -3,12 +3,16 @@
 Every model must load as one that predicts, or end in ModelFileError or UnsupportedModelError; every
 report must be checked and drawn, or end in ValueError; within a second, and in memory of the size
 of the file. Run by ``make fuzz``, which prints how many inputs of each format were tried; a failing
-input is written to fuzz-failure.bin.
+input is written to fuzz-failure.bin. The inputs are tried in a process of their own, which another
+one watches: so crashes and hangs leave their input behind, too.
 """
 
 import argparse
 import json
+import mmap
+import multiprocessing
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -30,7 +34,10 @@ from samples import random_trees
 MEMORY = 20  # times the size of the file, beside what an empty model takes
 ROOM = 4 << 20
 SLOW = 1.0  # seconds of the processor
-MEASURED = 200  # one input in so many has its memory measured, which takes time
+MEASURED = 200  # one input in so many has its memory measured by Python, which takes time
+HANGS = 60  # seconds after which an input is given up; a busy machine is no reason
+LONGEST = 1 << 20  # bytes of an input
+SLICE = 0.2  # seconds that one format gets before the next one has its turn
 NASTY = [0, 1, -1, 2, 127, 255, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, 10**30, 0.5, 1e308, -0.0]
 NASTY += [float("nan"), float("inf"), None, True, "", "1", "-1", "9" * 400, [], {}, [[]], [None]]
 
@@ -99,8 +106,8 @@ def documents():
         {"dtype": "f8", "n_outputs": 2, "link": "softmax", "metadata": {"threat": hw.Threat(0.1)}},
     ]
     for kind in kinds:
-        yield document_of(random_trees(rng, n_trees=4, depth=2, **kind))
-    categories = document_of(with_categories(random_trees(rng, n_trees=3, depth=2)))
+        yield document_of(random_trees(rng, n_trees=2, depth=2, **kind))
+    categories = document_of(with_categories(random_trees(rng, n_trees=2, depth=2)))
     yield categories
     # As XGBoost writes names: without our note.
     bare = {**categories["learner"], "attributes": {}}
@@ -168,31 +175,30 @@ def change_structure(rng, text):
     learner = document.get("learner", {}) if isinstance(document, dict) else {}
     note = learner.get("attributes", {}).get("hardwood")
     inner = json.loads(note) if note is not None and rng.random() < 0.4 else None
-    for _ in range(rng.choice([1, 1, 1, 2, 4])):
-        target = document if inner is None else inner
-        places = spots(target)
-        if not places:
-            break
-        holder, key = rng.choice(places)
+    places = spots(document if inner is None else inner)
+    for holder, key in rng.choices(places, k=rng.choice([1, 1, 1, 2, 4])):
+        if key not in (holder if isinstance(holder, dict) else range(len(holder))):
+            continue  # gone by an earlier change
         move = rng.random()
         if move < 0.6:
-            holder[key] = rng.choice(NASTY)
+            holder[key] = copied(rng.choice(NASTY))
         elif move < 0.8:
-            other, other_key = rng.choice(spots(target))
-            holder[key] = other[other_key]
+            other, other_key = rng.choice(places)
+            if other_key in (other if isinstance(other, dict) else range(len(other))):
+                holder[key] = copied(other[other_key])
         elif isinstance(holder, list):
-            holder[key:key] = holder[key : key + 1] * rng.choice([0, 1, 1000])
+            many = 3 if isinstance(holder[key], dict | list) else 1000
+            holder[key:key] = holder[key : key + 1] * rng.choice([0, 1, many])
         else:
             del holder[key]
-        # Copies may hold each other by now.
-        try:
-            target = json.loads(json.dumps(target))
-        except (ValueError, RecursionError):
-            return b'{"learner": {}}'
-        document, inner = (target, None) if inner is None else (document, target)
     if inner is not None:
         document["learner"]["attributes"]["hardwood"] = json.dumps(inner)
     return json.dumps(document).encode()
+
+
+def copied(value):
+    """So that later changes do not go to both places, and nothing holds itself."""
+    return json.loads(json.dumps(value)) if isinstance(value, dict | list) else value
 
 
 def change_bytes(rng, data):
@@ -254,6 +260,7 @@ def try_report(name, data):
     return True
 
 
+@cache
 def formats():
     """Files of each format, and how to break them besides byte by byte."""
     ours, [catboost] = list(documents())[:-1], list(documents())[-1:]
@@ -295,6 +302,14 @@ def try_one(name, data):
     return True
 
 
+def most_resident():
+    """The largest number of bytes that the process ever had in memory."""
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux counts the parent's peak into a child's ru_maxrss, across exec, too
+        return 1024 * int(status.read_text().split("VmHWM:")[1].split()[0])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes on macOS
+
+
 class Tally:
     """What happened to the inputs of one format."""
 
@@ -308,19 +323,95 @@ class Tally:
         self.n += 1
         if measured:
             tracemalloc.start()
-        start = time.process_time()
+        resident, start = most_resident(), time.process_time()
         self.n_loaded += try_one(self.name, data)
         seconds = time.process_time() - start
+        # What Python allocates is measured at times, what the process grows by at each input.
+        grown = most_resident() - resident
         if measured:
-            peak = tracemalloc.get_traced_memory()[1]
+            grown = max(grown, tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-            self.most_memory = max(self.most_memory, max(peak - ROOM, 0) / len(data))
-            if self.most_memory > MEMORY:
-                raise MemoryError(f"{peak} bytes for a file of {len(data)}")
-        else:
+        self.most_memory = max(self.most_memory, max(grown - ROOM, 0) / max(len(data), 1))
+        if self.most_memory > MEMORY:
+            raise MemoryError(f"{grown} bytes for a file of {len(data)}")
+        if not measured:
             self.slowest = max(self.slowest, seconds)
             if seconds > SLOW:
                 raise TimeoutError(f"{seconds:.1f} s for a file of {len(data)} bytes")
+
+
+class Desk:
+    """The input that is being tried, where another process can read it."""
+
+    def __init__(self):
+        self.memory = mmap.mmap(-1, 8 + LONGEST)
+
+    def put(self, data):
+        self.memory[8 : 8 + len(data)] = data
+        self.memory[:8] = len(data).to_bytes(8, "little")
+
+    def read(self):
+        return self.memory[8 : 8 + int.from_bytes(self.memory[:8], "little")]
+
+
+def inputs(name, seed):
+    """Broken files of a format, the same ones for a seed."""
+    rng = random.Random(f"{name} {seed}")
+    seeds, change = formats()[name]
+    while True:
+        how = change if change is not None and rng.random() < 0.5 else change_bytes
+        yield how(rng, rng.choice(seeds))[:LONGEST]
+
+
+def try_inputs(names, options, desk, answers):
+    """Try inputs of each format in turn, and send the tallies; what fails raises."""
+    tallies = {name: Tally(name) for name in names}
+    made = {name: inputs(name, options.seed) for name in names}
+    for name in names:
+        assert all(try_one(name, seed) for seed in formats()[name][0]), (
+            f"a file of {name} does not load as it is"
+        )
+    end = time.monotonic() + options.seconds
+    open_names = list(names)
+    while open_names and time.monotonic() < end:
+        for name in list(open_names):
+            tally, until = tallies[name], time.monotonic() + SLICE
+            while tally.n < options.inputs and time.monotonic() < until:
+                data = next(made[name])
+                desk.put(data)
+                try:
+                    tally.add(data)
+                except BaseException:
+                    print(f"{name}, seed {options.seed}, input {tally.n}:", flush=True)
+                    raise
+            if tally.n == options.inputs:
+                open_names.remove(name)
+        answers.send(tallies)
+
+
+def watch(work, *arguments):
+    """Run `work(*arguments, desk, answers)` in a process of its own, and give its last answer."""
+    desk = Desk()
+    receives, answers = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(
+        target=work, args=(*arguments, desk, answers), daemon=True
+    )
+    process.start()
+    answers.close()
+    last, why = None, None
+    try:
+        while receives.poll(HANGS):
+            last = receives.recv()
+        why = f"no answer for {HANGS} s"
+    except EOFError:
+        process.join()
+        why = process.exitcode and f"ended with code {process.exitcode}"
+    finally:
+        process.kill()
+    if why:
+        Path("fuzz-failure.bin").write_bytes(desk.read())
+        raise RuntimeError(f"The process that tries inputs {why}: see fuzz-failure.bin.")
+    return last
 
 
 def main():
@@ -330,24 +421,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", choices=formats(), action="append", help="default: all")
     options = parser.parse_args()
-    rng = random.Random(options.seed)
-    known = {name: known for name, known in formats().items() if name in (options.format or [name])}
-    tallies = {name: Tally(name) for name in known}
-    for name, (seeds, _) in known.items():
-        assert all(try_one(name, seed) for seed in seeds), (
-            f"a file of {name} does not load as it is"
-        )
-    end = time.monotonic() + options.seconds
-    while time.monotonic() < end and min(tally.n for tally in tallies.values()) < options.inputs:
-        for name, (seeds, change) in known.items():
-            change = change if change is not None and rng.random() < 0.5 else change_bytes
-            data = change(rng, rng.choice(seeds))
-            try:
-                tallies[name].add(data)
-            except BaseException:
-                Path("fuzz-failure.bin").write_bytes(data)
-                print(f"{name}, seed {options.seed}: see fuzz-failure.bin", flush=True)
-                raise
+    tallies = watch(try_inputs, options.format or list(formats()), options)
     for name, tally in tallies.items():
         print(
             f"{name:<18} {tally.n:>9} inputs, {tally.n_loaded:>7} loaded, "
