@@ -220,12 +220,12 @@ Interval Ensemble::interval(std::size_t feature, std::int32_t cell) const {
   return interval;
 }
 
-std::vector<Question> Ensemble::questions(const Target& target) const {
-  const std::int32_t y = target.label;
-  if (y == Target::kOutput) {
+std::vector<Question> Ensemble::questions(const Property& property) const {
+  const std::int32_t y = property.label;
+  if (y == Property::kOutput) {
     std::vector<Question> both;
-    if (target.high < kInfinity) both.push_back({0, Question::kConstant, true, target.high});
-    if (target.low > -kInfinity) both.push_back({Question::kConstant, 0, true, target.low});
+    if (property.high < kInfinity) both.push_back({0, Question::kConstant, true, property.high});
+    if (property.low > -kInfinity) both.push_back({Question::kConstant, 0, true, property.low});
     return both;
   }
   if (n_outputs() == 1) {
@@ -264,12 +264,13 @@ void Ensemble::margin(std::span<const std::int32_t> cells, std::span<double> out
   }
 }
 
-bool Ensemble::fooled(const Target& target, std::span<const std::int32_t> cells,
+bool Ensemble::fooled(const Property& property, std::span<const std::int32_t> cells,
                       std::vector<double>& margin) const {
   margin.resize(n_outputs());
   this->margin(cells, margin);
-  if (target.label == Target::kOutput) return margin[0] < target.low || margin[0] > target.high;
-  return decision_.label(margin) != target.label;
+  if (property.label == Property::kOutput)
+    return margin[0] < property.low || margin[0] > property.high;
+  return decision_.label(margin) != property.label;
 }
 
 }  // namespace hardwood::cells

@@ -93,7 +93,7 @@ class Ensemble {
   }
 
   /// All the ways in which a row is fooled.
-  std::vector<Question> questions(const Target& target) const;
+  std::vector<Question> questions(const Property& property) const;
   std::vector<Member> members(const Question& question) const;
 
   /// The largest error of one addition, relative to its result, in the model's own sum.
@@ -139,7 +139,7 @@ class Ensemble {
   /// precision and order.
   void margin(std::span<const std::int32_t> cells, std::span<double> out) const;
   /// Whether such a row is fooled, by the model itself; `margin` is memory to work in.
-  bool fooled(const Target& target, std::span<const std::int32_t> cells,
+  bool fooled(const Property& property, std::span<const std::int32_t> cells,
               std::vector<double>& margin) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace hardwood::cells {
 
 /// What a row must keep: its label or, where that is kOutput, its only output within a range.
-struct Target {
+struct Property {
   static constexpr std::int32_t kOutput = -1;
   std::int32_t label;
   double low = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
 
 #include "hardwood/verify/merge.hpp"
 
@@ -18,7 +20,8 @@ constexpr int kChildSweeps = 12;
 constexpr double kStall = 0.005;
 constexpr double kRebuild = 0.9;    // a budget that fell below this share of it is worth a new cut
 constexpr double kTiny = 0x1p-200;  // and below this one costs could vanish: a new cut is a must
-constexpr int kTryEvery = 4;        // nodes
+constexpr int kTryEvery = 16;       // nodes
+constexpr double kSparse = 0.7;     // of the leaves
 constexpr std::int64_t kMostNear = 20000;
 
 }  // namespace
@@ -30,14 +33,14 @@ double CostSearch::budget() const {
   return counts ? total - 0.5 : total * (1 - kSlack);
 }
 
-Answer CostSearch::cheapest(Cut& cut, State& state, Effort effort) {
+Answer CostSearch::cheapest(Cut& cut, State& state, Scope scope) {
   built_ = budget();
   open_cost_ = kInfinity;
   root_floor_ = 0;
   n_nodes_ = 0;
   n_near_ = 0;
   const Answer answer = bound_and_try(cut, state, true);
-  if (answer != Answer::kOpen || effort == Effort::kRoot) return answer;
+  if (answer != Answer::kOpen || scope == Scope::kRoot) return answer;
   if (!merge_factors(cut, state, budget() * (1 + kSlack))) return Answer::kNone;
   return look(cut, state, 0);
 }
@@ -99,6 +102,18 @@ Answer CostSearch::bound_and_try(const Cut& cut, State& state, bool root) {
 Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
   const Answer here = bound_and_try(cut, state, depth == 0);
   if (here != Answer::kOpen) return here;
+  if (!sparse(cut, state)) return branch(cut, state, depth);
+  Cut rest = cut;
+  return compact_factors(rest, state) ? branch(rest, state, depth) : Answer::kNone;
+}
+
+/// Whether so few leaves of the cut are left that they are worth a cut of their own.
+bool CostSearch::sparse(const Cut& cut, const State& state) {
+  const auto n_left = std::accumulate(state.n_alive.begin(), state.n_alive.end(), std::int64_t{0});
+  return static_cast<double>(n_left) < kSparse * static_cast<double>(cut.value.size());
+}
+
+Answer CostSearch::branch(const Cut& cut, State& state, std::size_t depth) {
   split(cut, state, depth);
   Answer answer = Answer::kNone;
   if (state.bound >= state.needed) answer = look(cut, state, depth + 1);
@@ -112,27 +127,62 @@ Answer CostSearch::look(const Cut& cut, State& state, std::size_t depth) {
 
 /// Bring a state to the budget of now, which may be less than when it was left.
 bool CostSearch::refresh(const Cut& cut, State& state) {
-  if (state.bound < state.needed || !narrow(cut, state)) return false;
+  if (state.bound < state.needed || !narrow(cut, state) || !drop_dear(cut, state)) return false;
   messages_.set_price(cut, state, state.price, budget());
   return state.bound >= state.needed;
 }
 
 /// Drop cells that the budget does not pay for when every other feature takes its cheapest cell.
 bool CostSearch::narrow(const Cut& cut, State& state) const {
-  const auto least = [&](std::size_t f) {
-    return cost_at(cut, f, std::clamp(cut.home[f], state.cells[f].lo, state.cells[f].hi));
-  };
   double spent = 0;
-  for (std::size_t f = 0; f < cut.n_features(); ++f) spent += least(f);
+  for (std::size_t f = 0; f < cut.n_features(); ++f) spent += least_cost(cut, f, state.cells[f]);
   const double rest = budget() * (1 + kSlack) - spent;
   if (rest < 0 || !narrow_changes(cut, state)) return false;
   for (std::size_t f = 0; f < cut.n_features(); ++f) {
     Cells& cells = state.cells[f];
-    const double most = rest + least(f);
+    const double most = rest + least_cost(cut, f, state.cells[f]);
     const Cells before = cells;
     while (cost_at(cut, f, cells.lo) > most) ++cells.lo;  // the cheapest cell stays
     while (cost_at(cut, f, cells.hi) > most) --cells.hi;
     if (cells.lo != before.lo || cells.hi != before.hi) state.changed[f] = 1;
+  }
+  return true;
+}
+
+/// Drop leaves that the budget does not pay for when every other feature takes its cheapest cell.
+bool CostSearch::drop_dear(const Cut& cut, State& state) {
+  double rest = budget() * (1 + kSlack);
+  least_.resize(cut.n_features());
+  for (std::size_t f = 0; f < cut.n_features(); ++f) {
+    least_[f] = least_cost(cut, f, state.cells[f]);
+    rest -= least_[f];
+  }
+  for (std::size_t t = 0; t < cut.factors.size(); ++t) {
+    const Cut::Factor& factor = cut.factors[t];
+    std::uint16_t* alive = state.alive.data() + factor.leaf;
+    const auto left = std::span(alive, static_cast<std::size_t>(state.n_alive[t]));
+    dues_.assign(static_cast<std::size_t>(factor.n_leaves), 0.0);
+    for (std::int32_t p = 0; p < factor.n_links; ++p) {
+      const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
+      const auto f = static_cast<std::size_t>(link.feature);
+      const Cells cells = state.cells[f];
+      due_.resize(static_cast<std::size_t>(link.n_intervals));
+      for (std::size_t q = 0; q < due_.size(); ++q) {
+        const Cells hull = cut.hull(link, q, cells);
+        const Cells some{std::max(hull.lo, cells.lo), std::min(hull.hi, cells.hi)};
+        due_[q] = some.lo > some.hi ? kInfinity : least_cost(cut, f, some) - least_[f];
+      }
+      const std::uint16_t* id = cut.id.data() + link.id;
+      for (const std::uint16_t leaf : left) dues_[leaf] += due_[id[leaf]];
+    }
+    const auto dear = [&](std::uint16_t leaf) { return dues_[leaf] > rest; };
+    const auto gone = std::ranges::remove_if(left, dear);
+    state.n_alive[t] -= static_cast<std::int32_t>(gone.size());
+    if (state.n_alive[t] == 0) return false;
+    const std::int32_t best =
+        state.worth[static_cast<std::size_t>(factor.leaf + best_leaf(cut, state, t))];
+    state.bound += best - state.best[t];
+    state.best[t] = best;
   }
   return true;
 }

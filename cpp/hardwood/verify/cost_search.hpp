@@ -11,9 +11,9 @@ namespace hardwood::verify {
 class CostSearch : public Search {
  public:
   /// Points count if their length is below `bar` or, where `closed`, at most `bar`.
-  CostSearch(const Ensemble& ensemble, const Ball& ball, const Target& target, const Clock& clock,
-             double bar, bool closed)
-      : Search(ensemble, ball, target, clock), bar_(bar), closed_(closed) {}
+  CostSearch(const Ensemble& ensemble, const Ball& ball, const Property& property,
+             const Clock& clock, double bar, bool closed)
+      : Search(ensemble, ball, property, clock), bar_(bar), closed_(closed) {}
 
   /// The largest cost that counts: nothing dearer needs to be looked at.
   double budget() const;
@@ -29,7 +29,7 @@ class CostSearch : public Search {
 
   /// kNone: nothing in the cut counts. kFound: an example was found, bar() is lower (not where the
   /// bar is closed) and a cut to the new budget is worth its while, or any example will do.
-  Answer cheapest(Cut& cut, State& state, Effort effort = Effort::kFull);
+  Answer cheapest(Cut& cut, State& state, Scope scope = Scope::kFull);
 
   /// After kTime or kRounding: no point of the cut that counts costs less than this.
   double open_cost() const { return open_cost_; }
@@ -39,7 +39,10 @@ class CostSearch : public Search {
  private:
   Answer bound_and_try(const Cut& cut, State& state, bool root);
   Answer look(const Cut& cut, State& state, std::size_t depth);
+  Answer branch(const Cut& cut, State& state, std::size_t depth);
+  static bool sparse(const Cut& cut, const State& state);
   bool narrow(const Cut& cut, State& state) const;
+  bool drop_dear(const Cut& cut, State& state);
   bool narrow_changes(const Cut& cut, State& state) const;
   bool refresh(const Cut& cut, State& state);
   double lower_cost(const State& state) const;
@@ -55,6 +58,10 @@ class CostSearch : public Search {
   double cost_at(const Cut& cut, std::size_t f, std::int32_t cell) const {
     return cut.cost[static_cast<std::size_t>(cut.cell_start[f] + cell)];
   }
+  /// The cost of the cheapest of some cells that lie side by side.
+  double least_cost(const Cut& cut, std::size_t f, Cells cells) const {
+    return cost_at(cut, f, std::clamp(cut.home[f], cells.lo, cells.hi));
+  }
 
   double bar_;
   bool closed_;
@@ -66,6 +73,9 @@ class CostSearch : public Search {
   std::int64_t n_nodes_ = 0;
   std::vector<std::int64_t> gains_;  // per cell of the cut, kept while nothing near moves
   std::vector<std::uint8_t> fresh_;  // per feature
+  std::vector<double> least_;        // per feature: what its cheapest cell costs
+  std::vector<double> due_;          // per interval of a link: what its cheapest cell costs beyond
+  std::vector<double> dues_;         // per leaf: the sum of these
 };
 
 }  // namespace hardwood::verify

@@ -37,6 +37,7 @@ void CutBuilder::build(const Ball& ball, const Question& question,
   budget_ = within.budget;
   ball_ = &ball;
   ball.within(within.radius, within_);
+  if (within.changing) hold_others(*within.changing);
   cut_trees(question, members, cut);
   if (cut.empty) return;
   name_cells(ball, within.unit, cut);
@@ -56,6 +57,21 @@ void CutBuilder::build(const Ball& ball, const Question& question,
   }
   FactorWriter::end(cut);
   index_roots(cut);
+}
+
+/// Keep all features but some at home.
+void CutBuilder::hold_others(std::span<const std::int32_t> changing) {
+  for (std::size_t f = 0; f < within_.cells.size(); ++f) {
+    const std::int32_t home = ball_->home()[f];
+    const bool changes =
+        std::ranges::find(changing, static_cast<std::int32_t>(f)) != changing.end();
+    if (changes || home == cells::kMissing) continue;
+    if (within_.n_places[f] > 0) {
+      within_.n_places[f] = 1;
+    } else {
+      within_.cells[f] = {home, home};
+    }
+  }
 }
 
 /// Walk down wherever the ball gets; returns the cut's node. Cells narrow on the way, so splits

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,8 @@ using cells::Ball;
 using cells::Cells;
 using cells::Ensemble;
 using cells::Norm;
+using cells::Property;
 using cells::Question;
-using cells::Target;
 using cells::Word;
 
 /// How far a sum in floating point can be from the true one, for terms known up to a range.
@@ -239,6 +240,7 @@ class CutBuilder {
     double radius;
     double budget = std::numeric_limits<double>::infinity();
     double unit = 1;
+    std::optional<std::span<const std::int32_t>> changing = {};  ///< features; none: all of them
   };
   void build(const Ball& ball, const Question& question, std::span<const Ensemble::Member> members,
              const Within& within, Cut& cut);
@@ -264,6 +266,7 @@ class CutBuilder {
     std::size_t box;
   };
 
+  void hold_others(std::span<const std::int32_t> changing);
   std::int32_t visit(std::int32_t at, const Ensemble::Member& member, Cut& cut);
   std::int32_t add_node(std::int32_t feature, std::int32_t rank, Cut& cut);
   bool divide(std::int32_t at, std::size_t f, bool& left);

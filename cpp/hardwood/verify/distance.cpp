@@ -6,9 +6,11 @@
 #include <ctime>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "hardwood/model/predict.hpp"
 #include "hardwood/parallel.hpp"
+#include "hardwood/verify/change_sets.hpp"
 #include "hardwood/verify/cost_search.hpp"
 
 namespace hardwood::verify {
@@ -19,6 +21,7 @@ using cells::length_of;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSample = 64;   // radii of which the plain bound tries some
 constexpr int kPlainHalvings = 5;     // of the bracket that the sample leaves
+constexpr int kSetHalvings = 7;       // of the bracket around the first set of features
 constexpr double kFirstGrowth = 1.1;  // of the radius, squared from one decision to the next
 constexpr double kClose = 1e-3;       // of the first gap around the largest output
 
@@ -47,16 +50,16 @@ struct Workspace {
 /// All questions about one row.
 class RowSearch {
  public:
-  RowSearch(const Ensemble& ensemble, std::span<const double> x, const Target& target,
+  RowSearch(const Ensemble& ensemble, std::span<const double> x, const Property& property,
             const Budget& budget, const Clock& clock, Workspace& work)
       : ensemble_(ensemble),
         budget_(budget),
-        target_(target),
+        property_(property),
         clock_(clock),
         ball_(ensemble, x, budget),
-        search_(ensemble, ball_, target_, clock),
+        search_(ensemble, ball_, property_, clock),
         work_(work) {
-    for (const Question& question : ensemble.questions(target)) {
+    for (const Question& question : ensemble.questions(property)) {
       asked_.push_back({question, ensemble.members(question), 0});
       asked_.back().margin = plain(asked_.back(), 0);
     }
@@ -64,9 +67,9 @@ class RowSearch {
     std::ranges::stable_sort(asked_, std::greater<>{}, &Asked::margin);
   }
 
-  /// With root effort: near examples, and bounds that need no branching.
-  void distance(Effort effort) {
-    effort_ = effort;
+  /// With Scope::kRoot: near examples, and bounds that need no branching.
+  void distance(Scope scope) {
+    scope_ = scope;
     if (!wrong_already()) {
       double lower = kInfinity;
       for (const Asked& asked : asked_) {
@@ -142,8 +145,11 @@ class RowSearch {
   }
 
   /// Make a cut with a fresh state; false if the plain bound proves it empty.
-  bool build(const Asked& asked, double radius) {
-    work_.builder.build(ball_, asked.question, asked.members, {radius}, work_.cut);
+  bool build(const Asked& asked, double radius,
+             std::optional<ChangeSets::Features> changing = std::nullopt) {
+    CutBuilder::Within within{radius};
+    within.changing = changing;
+    work_.builder.build(ball_, asked.question, asked.members, within, work_.cut);
     if (work_.cut.empty) return false;
     messages_.start(work_.cut, work_.root);
     return true;
@@ -161,30 +167,41 @@ class RowSearch {
     return budget_.max_changes > 0 && ball_.n_changes(point) > budget_.max_changes;
   }
 
+  bool few_changes() const {
+    return budget_.max_changes > 0 && budget_.max_changes <= ChangeSets::kFew;
+  }
+
   void note(Answer answer) {
     if (answer == Answer::kTime || answer == Answer::kRounding) ending_ = answer;
   }
 
   Answer decide_all(const Asked& asked) {
     if (plainly_safe(asked, kInfinity)) return Answer::kNone;
-    if (ball_.cost_norm() != Norm::kInf) return decide_costs(asked, kInfinity, effort_);
+    if (budget_.norm == Norm::kInf && few_changes()) {
+      ChangeSets sets(ball_, asked.question, asked.members, kInfinity);
+      const Answer answer = decide_few(asked, sets, kInfinity);
+      if (!sets.too_many()) return answer;
+    }
+    if (ball_.cost_norm() != Norm::kInf) return decide_costs(asked, kInfinity, scope_);
     if (!build(asked, kInfinity)) return Answer::kNone;
-    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
+    const Answer answer = search_.decide(work_.cut, work_.root, Scope::kFull);
     if (answer == Answer::kFound) keep_example();
     note(answer);
     return answer;
   }
 
   /// The same in a norm that sums up steps, or for a number of changes, each of at most `radius`.
-  Answer decide_costs(const Asked& asked, double radius, Effort effort) {
+  Answer decide_costs(const Asked& asked, double radius, Scope scope) {
     double bar = budget_.radius < kInfinity ? budget_.radius : farthest();
     if (ball_.cost_norm() != budget_.norm) bar = budget_.max_changes;
-    CostSearch search(ensemble_, ball_, target_, clock_, bar, true);
-    return search_costs(asked, search, effort, radius);
+    CostSearch search(ensemble_, ball_, property_, clock_, bar, true);
+    return search_costs(asked, search, scope, radius);
   }
 
   double nearest(const Asked& asked, double other_lower);
   double nearest_of_few(const Asked& asked, double other_lower);
+  Answer decide_few(const Asked& asked, ChangeSets& sets, double radius);
+  double nearest_by_count(const Asked& asked, double proven);
   void shorten(const Asked& asked, double proven);
   double farthest() const;
   double plain_radius(const Asked& asked, double& unsafe);
@@ -192,12 +209,11 @@ class RowSearch {
   void bisect(double& proven);
   double finish(const Asked& asked, double proven);
   double cheapest(const Asked& asked, double other_lower);
-  Answer search_costs(const Asked& asked, CostSearch& search, Effort effort,
-                      double most = kInfinity);
+  Answer search_costs(const Asked& asked, CostSearch& search, Scope scope, double most = kInfinity);
 
   const Ensemble& ensemble_;
   const Budget& budget_;
-  Target target_;
+  Property property_;
   const Clock& clock_;
   Ball ball_;
   Search search_;
@@ -205,7 +221,7 @@ class RowSearch {
   Workspace& work_;
   std::vector<Asked> asked_;
   Point example_;
-  Effort effort_ = Effort::kFull;
+  Scope scope_ = Scope::kFull;
   double lower_ = 0;
   double upper_ = kInfinity;
   Answer ending_ = Answer::kNone;
@@ -222,7 +238,7 @@ double RowSearch::nearest(const Asked& asked, double other_lower) {
   if (upper_ < kInfinity) {
     const double radius = ball_.step_below(upper_);
     if (plainly_safe(asked, radius) || !build(asked, radius)) return upper_;
-    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kRoot);
+    const Answer answer = search_.decide(work_.cut, work_.root, Scope::kRoot);
     if (answer == Answer::kNone) return upper_;
     note(answer);
     double unsafe = radius;
@@ -231,13 +247,13 @@ double RowSearch::nearest(const Asked& asked, double other_lower) {
       keep_example();
       bisect(proven);
     }
-    return effort_ == Effort::kFull ? finish(asked, proven) : std::max(proven, 0.0);
+    return scope_ == Scope::kFull ? finish(asked, proven) : std::max(proven, 0.0);
   }
   double unsafe = kInfinity;
   proven = plain_radius(asked, unsafe);
   if (proven == kInfinity || !gallop(asked, unsafe, proven)) return std::max(proven, 0.0);
   bisect(proven);
-  return effort_ == Effort::kFull ? finish(asked, proven) : std::max(proven, 0.0);
+  return scope_ == Scope::kFull ? finish(asked, proven) : std::max(proven, 0.0);
 }
 
 /// The largest radius that the plain bound was seen to prove, and the smallest it was not.
@@ -276,7 +292,7 @@ bool RowSearch::gallop(const Asked& asked, double radius, double& proven) {
     const bool last = radius >= largest;
     Answer answer = Answer::kNone;
     if (build(asked, radius)) {
-      answer = search_.decide(work_.cut, work_.root, last ? effort_ : Effort::kRoot);
+      answer = search_.decide(work_.cut, work_.root, last ? scope_ : Scope::kRoot);
     }
     note(answer);
     if (answer == Answer::kFound) {
@@ -317,7 +333,7 @@ void RowSearch::bisect(double& proven) {
     work_.state = work_.root;
     Search::restrict(cut, work_.state, radii[middle]);
     const Answer answer =
-        work_.state.dead() ? Answer::kNone : search_.decide(cut, work_.state, Effort::kRoot);
+        work_.state.dead() ? Answer::kNone : search_.decide(cut, work_.state, Scope::kRoot);
     note(answer);
     if (answer == Answer::kFound) {
       keep_example();
@@ -340,7 +356,7 @@ double RowSearch::finish(const Asked& asked, double proven) {
       if (step < upper_) radius = std::max(radius, step);
     }
     if (radius <= proven || !build(asked, radius)) return upper_;
-    const Answer answer = search_.decide(work_.cut, work_.root, Effort::kFull);
+    const Answer answer = search_.decide(work_.cut, work_.root, Scope::kFull);
     if (answer == Answer::kNone) return upper_;
     note(answer);
     if (answer != Answer::kFound) break;
@@ -350,16 +366,66 @@ double RowSearch::finish(const Asked& asked, double proven) {
   return std::max(proven, 0.0);
 }
 
-/// As `nearest`, where the number of changes is limited: decide for one size of them after the
-/// other.
+/// As `nearest`, where the number of changes is limited.
 double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
   if (clock_.over()) {
     ending_ = Answer::kTime;
     const double hope = std::min(other_lower, upper_);
     return hope < kInfinity && plainly_safe(asked, hope) ? hope : 0;
   }
+  if (!few_changes()) return nearest_by_count(asked, -1);
+  double radius = ball_.step_below(upper_);
+  if (plainly_safe(asked, radius)) return upper_;
+  ChangeSets sets(ball_, asked.question, asked.members, radius);
+  const auto possible = [&](double most) {
+    return sets.any_of(most, [](ChangeSets::Features) { return true; });
+  };
+  double proven = -1;
+  if (!possible(radius)) return upper_;
+  for (int i = 0; i < kSetHalvings; ++i) {
+    const double middle = (std::max(proven, 0.0) + radius) / 2;
+    (possible(middle) ? radius : proven) = middle;
+  }
+  double growth = kFirstGrowth;
+  while (true) {
+    const double largest = ball_.step_below(upper_);
+    if (largest <= proven) return upper_;
+    radius = std::min(radius, largest);
+    const Answer answer = decide_few(asked, sets, radius);
+    if (sets.too_many()) return nearest_by_count(asked, proven);
+    if (answer == Answer::kFound) {
+      shorten(asked, proven);
+      continue;
+    }
+    if (answer == Answer::kNone) {
+      proven = radius;
+    } else if (answer != Answer::kOpen || radius == largest) {
+      return std::max(proven, 0.0);
+    }
+    radius = std::max(radius * growth, std::numeric_limits<double>::min());  // zero would not grow
+    growth *= growth;
+  }
+}
+
+/// Whether few changes of at most `radius` fool the model, one set of features after the other.
+Answer RowSearch::decide_few(const Asked& asked, ChangeSets& sets, double radius) {
+  Answer answer = Answer::kNone;
+  sets.any_of(radius, [&](ChangeSets::Features features) {
+    if (!build(asked, radius, features)) return false;
+    const Answer mine = search_.decide(work_.cut, work_.root, scope_);
+    if (mine != Answer::kNone) answer = mine;
+    if (mine == Answer::kFound) keep_example();
+    return mine != Answer::kNone && mine != Answer::kOpen;
+  });
+  note(answer);
+  return answer;
+}
+
+/// The same where many sets of features remain: decide for one size of changes after the other,
+/// with their number as a cost.
+double RowSearch::nearest_by_count(const Asked& asked, double proven) {
   double unsafe = upper_;
-  double proven = plain_radius(asked, unsafe);
+  proven = std::max(proven, plain_radius(asked, unsafe));
   std::vector<double> radii;
   for (const double step : ball_.steps()) {
     if (step > proven && step < upper_) radii.push_back(step);
@@ -375,11 +441,10 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
   bool found = upper_ < kInfinity;
   while (true) {
     if (end == 0 || radii[end - 1] <= proven) return upper_;
-    const Effort effort = first < end ? Effort::kRoot : Effort::kFull;
-    if (effort == Effort::kFull && effort_ == Effort::kRoot) return std::max(proven, 0.0);
+    const Scope scope = first < end ? Scope::kRoot : Scope::kFull;
+    if (scope == Scope::kFull && scope_ == Scope::kRoot) return std::max(proven, 0.0);
     middle = first < end ? std::clamp(middle, first, end - 1) : end - 1;
-    const Answer answer =
-        clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle], effort);
+    const Answer answer = clock_.over() ? Answer::kTime : decide_costs(asked, radii[middle], scope);
     if (answer == Answer::kFound) {
       found = true;
       shorten(asked, proven);
@@ -387,7 +452,7 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
     } else if (answer == Answer::kNone) {
       proven = radii[middle];
       first = middle + 1;
-    } else if (answer == Answer::kOpen && effort == Effort::kRoot) {
+    } else if (answer == Answer::kOpen && scope == Scope::kRoot) {
       first = middle + 1;
     } else {
       note(answer);
@@ -400,21 +465,19 @@ double RowSearch::nearest_of_few(const Asked& asked, double other_lower) {
 
 /// Look for an example nearer than the last one that changes the same features.
 void RowSearch::shorten(const Asked& asked, double proven) {
-  if (!build(asked, ball_.step_below(upper_))) return;
-  const Cut& cut = work_.cut;
-  for (std::size_t f = 0; f < cut.n_features(); ++f) {
-    const auto feature = static_cast<std::size_t>(cut.feature[f]);
-    if (example_[feature] != ball_.home()[feature]) continue;
-    work_.root.cells[f] = {cut.home[f], cut.home[f]};
-    work_.root.changed[f] = 1;
+  std::vector<std::int32_t> changing;
+  for (std::size_t f = 0; f < example_.size(); ++f) {
+    if (example_[f] != ball_.home()[f]) changing.push_back(static_cast<std::int32_t>(f));
   }
-  bisect(proven);  // what it proves holds for these features only
+  // What it proves holds for these features only.
+  if (build(asked, ball_.step_below(upper_), changing)) bisect(proven);
 }
 
 /// No point that counts is farther than this, in a norm that sums up steps.
 double RowSearch::farthest() const {
   cells::Length length{budget_.norm};
   for (std::size_t f = 0; f < ball_.home().size(); ++f) length.add(ball_.largest_step(f));
+  if (budget_.norm == Norm::kZero) return length.total + 1;  // what is nearer is one change less
   return std::nextafter(length.total * (1 + 1e-9), kInfinity);
 }
 
@@ -437,9 +500,9 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
       return budget_.norm == Norm::kZero ? 1 : std::max(proven, 0.0);
     }
   }
-  CostSearch search(ensemble_, ball_, target_, clock_, upper_ < kInfinity ? upper_ : farthest(),
+  CostSearch search(ensemble_, ball_, property_, clock_, upper_ < kInfinity ? upper_ : farthest(),
                     false);
-  const Answer answer = search_costs(asked, search, effort_);
+  const Answer answer = search_costs(asked, search, scope_);
   if (answer == Answer::kNone) return upper_;
   const double cost = std::min(search.open_cost(), search.budget());
   if (budget_.norm == Norm::kZero) return std::max(1.0, std::ceil(cost - 1e-9));
@@ -447,7 +510,7 @@ double RowSearch::cheapest(const Asked& asked, double other_lower) {
 }
 
 /// Cut to what the budget pays for and search, again whenever the budget has fallen by much.
-Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, Effort effort, double most) {
+Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, Scope scope, double most) {
   bool first = true;
   while (true) {
     search.count_anew();
@@ -468,7 +531,7 @@ Answer RowSearch::search_costs(const Asked& asked, CostSearch& search, Effort ef
     first = false;
     const double price = static_cast<double>(-work_.cut.needed) / std::max(budget, 1e-300);
     messages_.start(work_.cut, work_.root, std::min(price, 1e300), budget);
-    const Answer answer = search.cheapest(work_.cut, work_.root, effort);
+    const Answer answer = search.cheapest(work_.cut, work_.root, scope);
     if (search.has_example()) keep(search.example());
     note(answer);
     if (answer != Answer::kFound || search.closed()) return answer;
@@ -489,7 +552,7 @@ void RowSearch::extreme_output(bool up) {
     const double middle = found + (proven - found) / 2;
     const double bar = proven - found > close && middle < proven ? middle : found;
     asked.question.constant = sign * bar;
-    target_ = {Target::kOutput, up ? -kInfinity : sign * bar, up ? sign * bar : kInfinity};
+    property_ = {Property::kOutput, up ? -kInfinity : sign * bar, up ? sign * bar : kInfinity};
     upper_ = kInfinity;  // near or far, any example will do
     const Answer answer = clock_.over() ? Answer::kTime : decide_all(asked);
     if (answer == Answer::kFound) {
@@ -508,7 +571,7 @@ void RowSearch::extreme_output(bool up) {
 }
 
 template <class TargetOf, class Ask>
-Distances for_each_row(const model::Trees& trees, Matrix<const double> x, TargetOf&& target_of,
+Distances for_each_row(const model::Trees& trees, Matrix<const double> x, TargetOf&& property_of,
                        const Budget& budget, const Limits& limits, Watch& watch, Ask&& ask) {
   const Ensemble ensemble(trees, budget.reach);
   Distances result{
@@ -531,7 +594,7 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x, Target
         std::min(watch.deadline, after(std::chrono::steady_clock::now(), limits.row_seconds));
     const double before = thread_seconds();
     const Clock clock(row_deadline, watch.stop);
-    RowSearch row(ensemble, x.row(i), target_of(i), budget, clock, *mine);
+    RowSearch row(ensemble, x.row(i), property_of(i), budget, clock, *mine);
     ask(row);
     result.lower[i] = row.lower();
     result.upper[i] = row.upper();
@@ -552,41 +615,43 @@ Distances for_each_row(const model::Trees& trees, Matrix<const double> x, Target
 Distances nearest_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               std::span<const std::int32_t> y, const Budget& budget,
                               const Limits& limits, Watch& watch) {
-  const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
-  return for_each_row(trees, x, target_of, budget, limits, watch,
-                      [](RowSearch& row) { row.distance(Effort::kFull); });
+  const auto property_of = [&](std::size_t i) { return Property{y[i]}; };
+  return for_each_row(trees, x, property_of, budget, limits, watch,
+                      [](RowSearch& row) { row.distance(Scope::kFull); });
 }
 
 Distances near_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                            std::span<const std::int32_t> y, const Budget& budget,
                            const Limits& limits, Watch& watch) {
-  const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
-  return for_each_row(trees, x, target_of, budget, limits, watch,
-                      [](RowSearch& row) { row.distance(Effort::kRoot); });
+  const auto property_of = [&](std::size_t i) { return Property{y[i]}; };
+  return for_each_row(trees, x, property_of, budget, limits, watch,
+                      [](RowSearch& row) { row.distance(Scope::kRoot); });
 }
 
 Distances decide_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                              std::span<const std::int32_t> y, const Budget& budget,
                              const Limits& limits, Watch& watch) {
-  const auto target_of = [&](std::size_t i) { return Target{y[i]}; };
-  return for_each_row(trees, x, target_of, budget, limits, watch,
+  const auto property_of = [&](std::size_t i) { return Property{y[i]}; };
+  return for_each_row(trees, x, property_of, budget, limits, watch,
                       [](RowSearch& row) { row.decision(); });
 }
 
 Distances leaving_in_ensemble(const model::Trees& trees, Matrix<const double> x,
                               Matrix<const double> range, const Budget& budget,
                               const Limits& limits, Watch& watch) {
-  const auto target_of = [&](std::size_t i) {
-    return Target{Target::kOutput, range.row(i)[0], range.row(i)[1]};
+  const auto property_of = [&](std::size_t i) {
+    return Property{Property::kOutput, range.row(i)[0], range.row(i)[1]};
   };
-  return for_each_row(trees, x, target_of, budget, limits, watch,
-                      [](RowSearch& row) { row.distance(Effort::kFull); });
+  return for_each_row(trees, x, property_of, budget, limits, watch,
+                      [](RowSearch& row) { row.distance(Scope::kFull); });
 }
 
 Extremes farthest_in_ensemble(const model::Trees& trees, Matrix<const double> x, bool up,
                               const Budget& budget, const Limits& limits, Watch& watch) {
-  const auto target_of = [](std::size_t) { return Target{Target::kOutput, -kInfinity, kInfinity}; };
-  Distances rows = for_each_row(trees, x, target_of, budget, limits, watch,
+  const auto property_of = [](std::size_t) {
+    return Property{Property::kOutput, -kInfinity, kInfinity};
+  };
+  Distances rows = for_each_row(trees, x, property_of, budget, limits, watch,
                                 [up](RowSearch& row) { row.extreme_output(up); });
   Extremes result{std::move(rows.lower), std::move(rows.upper), std::move(rows.ending),
                   std::move(rows.x_adv), std::move(rows.seconds)};

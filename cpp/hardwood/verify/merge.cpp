@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <queue>
 
@@ -43,8 +44,8 @@ class Merger {
  public:
   Merger(Cut& cut, State& state, double budget) : cut_(cut), state_(state), budget_(budget) {}
 
-  bool run() {
-    read();
+  bool merge() {
+    if (!read()) return false;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       add_pairs(b);
       index(b);
@@ -66,8 +67,14 @@ class Merger {
     return true;
   }
 
+  bool compact() {
+    if (!read()) return false;
+    write();
+    return true;
+  }
+
  private:
-  void read();
+  bool read();
   void write();
   void index(std::size_t b) {
     for (const std::int32_t f : blocks_[b].scope)
@@ -117,7 +124,8 @@ class Merger {
   std::size_t work_ = 0;
 };
 
-void Merger::read() {
+/// Make blocks of what is left of the factors; false if nothing is left of one.
+bool Merger::read() {
   blocks_.resize(cut_.factors.size());
   blocks_of_.resize(cut_.n_features());
   for (std::size_t t = 0; t < blocks_.size(); ++t) {
@@ -131,23 +139,52 @@ void Merger::read() {
     for (std::int32_t k = 0; k < state_.n_alive[t]; ++k) {
       const std::size_t first = static_cast<std::size_t>(factor.leaf);
       const std::size_t leaf = state_.alive[first + static_cast<std::size_t>(k)];
+      const std::size_t n_boxes = block.box.size();
+      bool inside = true;
       for (const Cut::Link& link : links) {
         const std::size_t id = cut_.id[link.id + leaf];
         const auto q = static_cast<std::size_t>(link.interval) + id;
-        block.box.push_back(link.n_words > 0 ? Cells{cut_.intervals[q].set(), 0}
-                                             : cut_.range_of(link, id));
         block.share.push_back(state_.share[q]);
+        if (link.n_words > 0) {
+          block.box.push_back({cut_.intervals[q].set(), 0});
+          continue;
+        }
+        // Nobody asks for what lies outside of the state's cells: thresholds there are left out.
+        const auto f = static_cast<std::size_t>(link.feature);
+        const Cells cells = state_.cells[f];
+        Cells range = cut_.range_of(link, id);
+        inside &= range.lo <= cells.hi && range.hi >= cells.lo;
+        if (range.lo <= cells.lo) range.lo = 0;
+        if (range.hi >= cells.hi) range.hi = cut_.n_cells(f) - 1;
+        block.box.push_back(range);
+      }
+      if (!inside) {
+        block.box.resize(n_boxes);
+        block.share.resize(n_boxes);
+        continue;
       }
       block.value.push_back(cut_.value[first + leaf]);
       block.worth.push_back(state_.worth[first + leaf]);
-      block.node.push_back(cut_.node_of(factor, leaf, 0));
+      for (std::int32_t member = 0; member < factor.n_trees; ++member) {
+        block.node.push_back(cut_.node_of(factor, leaf, member));
+      }
     }
+    if (block.n_leaves() == 0) {
+      state_.bound = kNever;
+      return false;
+    }
+    block.parts.resize(static_cast<std::size_t>(factor.n_trees));
+    const std::int32_t best = *std::ranges::max_element(block.worth);
+    state_.bound += best - block.best;
+    block.best = best;
   }
   for (std::size_t i = 0; i < cut_.parts.size(); ++i) {
-    if (cut_.parts[i].factor < 0) continue;
-    blocks_[static_cast<std::size_t>(cut_.parts[i].factor)].parts.push_back(
-        static_cast<std::int32_t>(i));
+    const Cut::Part& part = cut_.parts[i];
+    if (part.factor < 0) continue;
+    blocks_[static_cast<std::size_t>(part.factor)].parts[static_cast<std::size_t>(part.member)] =
+        static_cast<std::int32_t>(i);
   }
+  return true;
 }
 
 /// Look at the products of a block with those before it.
@@ -177,7 +214,11 @@ bool Merger::affordable(const std::vector<std::int32_t>& scope, const Cells* box
   double cost = 0;
   for (std::size_t p = 0; p < scope.size(); ++p) {
     const auto f = static_cast<std::size_t>(scope[p]);
-    const std::int32_t nearest = cut_.nearest_cell(f, box[p]);
+    Cells mine = box[p];
+    if (cut_.n_words[f] == 0) {
+      mine = {std::max(mine.lo, state_.cells[f].lo), std::min(mine.hi, state_.cells[f].hi)};
+    }
+    const std::int32_t nearest = cut_.nearest_cell(f, mine);
     cost += cut_.cost[static_cast<std::size_t>(cut_.cell_start[f] + nearest)];
   }
   return cost <= budget_;
@@ -299,7 +340,11 @@ void Merger::write() {
 }  // namespace
 
 bool merge_factors(Cut& cut, State& state, double budget) {
-  return Merger(cut, state, budget).run();
+  return Merger(cut, state, budget).merge();
+}
+
+bool compact_factors(Cut& cut, State& state) {
+  return Merger(cut, state, std::numeric_limits<double>::infinity()).compact();
 }
 
 }  // namespace hardwood::verify

@@ -12,4 +12,9 @@ namespace hardwood::verify {
 /// the bound starts about where it was. False if nothing is left of some product: the box is empty.
 bool merge_factors(Cut& cut, State& state, double budget);
 
+/// Lay the factors out anew with the leaves that are left, and with the thresholds inside the
+/// state's cells: what is gone takes no more time. The cut is right inside these cells only. False
+/// if the box is empty.
+bool compact_factors(Cut& cut, State& state);
+
 }  // namespace hardwood::verify

@@ -31,11 +31,11 @@ void Search::restrict(const Cut& cut, State& state, double radius) {
   }
 }
 
-Answer Search::decide(Cut& cut, State& state, Effort effort) {
+Answer Search::decide(Cut& cut, State& state, Scope scope) {
   n_near_ = 0;
   const Answer answer =
-      bound_and_try(cut, state, effort == Effort::kRoot ? kRootSweeps : kFullSweeps);
-  if (answer != Answer::kOpen || effort == Effort::kRoot) return answer;
+      bound_and_try(cut, state, scope == Scope::kRoot ? kRootSweeps : kFullSweeps);
+  if (answer != Answer::kOpen || scope == Scope::kRoot) return answer;
   if (!merge_factors(cut, state, kInfinity)) return Answer::kNone;
   return explore(cut, state, 0, kFullSweeps);
 }

@@ -28,12 +28,13 @@ class Clock {
 enum class Answer : std::uint8_t {
   kNone,      ///< proven: nothing in the cut fools the model
   kFound,     ///< an example, replayed in the model's own arithmetic
-  kOpen,      ///< neither, within the effort that was asked for
+  kOpen,      ///< neither, within the scope that was asked for
   kTime,      ///< the clock stopped it
   kRounding,  ///< too many points lie within the rounding of the model's own sum
 };
 
-enum class Effort : std::uint8_t { kRoot, kFull };
+/// How much of a search: without branching, or until it is decided.
+enum class Scope : std::uint8_t { kRoot, kFull };
 
 /// A point as the model's cell of every feature.
 using Point = std::vector<std::int32_t>;
@@ -41,17 +42,17 @@ using Point = std::vector<std::int32_t>;
 /// Decides whether a cut holds a point that fools the model: bound, try, branch.
 class Search : protected cells::PointSearch<CutTrees> {
  public:
-  /// What `target` says may change between questions.
-  Search(const Ensemble& ensemble, const Ball& ball, const Target& target, const Clock& clock)
+  /// `property` may change between questions.
+  Search(const Ensemble& ensemble, const Ball& ball, const Property& property, const Clock& clock)
       : ensemble_(ensemble),
         ball_(ball),
-        target_(target),
+        property_(property),
         clock_(clock),
         margin_(ensemble.n_outputs()) {}
 
   /// `state` is where to start from, and is spent; on kFound the example is in `found()`. Full
-  /// effort may merge factors of the cut.
-  Answer decide(Cut& cut, State& state, Effort effort);
+  /// scope may merge factors of the cut.
+  Answer decide(Cut& cut, State& state, Scope scope);
 
   const Point& found() const { return found_; }
 
@@ -63,8 +64,8 @@ class Search : protected cells::PointSearch<CutTrees> {
     ensemble_.margin(point, margin_);
     return margin_[0];
   }
-  /// Whether a point misses the target, by the model itself.
-  bool fools(const Point& point) { return ensemble_.fooled(target_, point, margin_); }
+  /// Whether a point violates the property, by the model itself.
+  bool fools(const Point& point) { return ensemble_.fooled(property_, point, margin_); }
 
  protected:
   struct Span {
@@ -95,7 +96,7 @@ class Search : protected cells::PointSearch<CutTrees> {
 
   const Ensemble& ensemble_;
   const Ball& ball_;
-  const Target& target_;
+  const Property& property_;
   const Clock& clock_;
   Messages messages_;
   std::vector<State> stack_;  // states of the upper halves, one a depth

@@ -99,7 +99,7 @@ Problem make_problem(Random& random, cells::Norm norm, bool many, bool unlimited
   problem.budget.norm = norm;
   problem.budget.radius = unlimited ? kInfinity : most;
   problem.budget.unit = size;
-  if (random.below(3) == 0) problem.budget.max_changes = static_cast<int>(1 + random.below(3));
+  if (random.below(3) == 0) problem.budget.max_changes = static_cast<int>(1 + random.below(5));
   return problem;
 }
 

@@ -280,7 +280,9 @@ class _Program:
 
         First the rival need only tie: what fools the model is among the solutions, whatever rounds.
         A solution that does not fool is left out and the next one asked for; at last the rival must
-        clearly win, which finds an example but proves nothing.
+        clearly win, which finds an example but proves nothing. With several leads this is the
+        answer and no second opinion, so one that fools is left out, too, until all that remain are
+        farther by more than the solver's tolerance.
         """
         margins = [self._lead(plus, minus) for plus, minus in leads]
         tied = [
@@ -288,17 +290,24 @@ class _Program:
             for lead, (margin, base) in zip(leads, margins, strict=True)
         ]
         left_out: list[Row] = []
-        lower = 0.0
+        lower, length = 0.0, np.inf
+        best: FloatArray | None = None
         for _ in range(_NEAR):
             bound, x = self._run(tied, left_out, deadline)
-            lower = max(lower, bound)
-            if x is None:
-                return lower, None
+            lower = max(lower, min(bound, length))
+            if x is None or bound > (1 + _CLOSE) * length + _TOLERANCE:
+                return lower, best
             point = self.row.point(x)
-            if self.row.fools(point):
-                return lower, self.row.pulled_back(point)
             chosen = self._leaves_of(point)
             left_out.append((chosen, [1.0] * len(chosen), len(chosen) - 1.0))
+            if self.row.fools(point):
+                point = self.row.pulled_back(point)
+                if len(leads) == 1:
+                    return lower, point
+                if self.row.length(point) < length:
+                    best, length = point, self.row.length(point)
+        if best is not None:
+            return lower, best
         clear = [
             (margin, _WIN * float(np.abs(margin).max(initial=0.0)) - base)
             for margin, base in margins

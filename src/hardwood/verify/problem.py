@@ -1,6 +1,6 @@
 """One question about a model and its rows, checked; every method of this room takes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ class Outputs:
     X: FloatArray
     n_threads: int
     whole: tuple[int, ...] = ()  # the integer columns of a frame
+    truths: tuple[int, ...] = ()  # its columns of truth values
 
     @classmethod
     def of(cls, model: Any, X: Any, n_jobs: int | None) -> "Outputs":
@@ -40,7 +41,8 @@ class Outputs:
                 f"The model has {trees.n_outputs} outputs, one a class; this is about models with "
                 f"one output. Ask for its labels with y instead."
             )
-        return cls(trees, trees.rows(X), _check.thread_count(n_jobs), _whole(trees, X))
+        whole, truths = kinds_of_columns(trees.feature_names, X)
+        return cls(trees, trees.rows(X), _check.thread_count(n_jobs), whole, truths)
 
     def reach(self, threat: Threat) -> Reach:
         """Spell the threat out for the model's features."""
@@ -111,6 +113,7 @@ class Problem:
     source: Labels | None = None
     target: int | None = None
     whole: tuple[int, ...] = ()  # the integer columns of a frame
+    truths: tuple[int, ...] = ()  # its columns of truth values
 
     @classmethod
     def of(
@@ -133,7 +136,15 @@ class Problem:
             label = _check.labels(y, trees.classes, trees.n_classes, len(table))
         source = None if reference is None else reference.label
         wanted = None if target is None else label_position(trees, target, "target")
-        return cls(trees, table, label, n_threads, source, wanted, _whole(trees, X))
+        return cls(
+            trees,
+            table,
+            label,
+            n_threads,
+            source,
+            wanted,
+            *kinds_of_columns(trees.feature_names, X),
+        )
 
     def reach(self, threat: Threat) -> Reach:
         """Spell the threat out for the model's features."""
@@ -189,7 +200,9 @@ class Problem:
 def _reach(asked: Problem | Outputs, threat: Threat) -> Reach:
     trees = asked.trees
     categories = _categories(trees, asked.X)
-    reach = threat.reach(trees.n_features, trees.feature_names, categories, integer=asked.whole)
+    reach = threat.reach(
+        trees.n_features, trees.feature_names, categories, asked.whole, asked.truths
+    )
     _check_blanks(trees, reach)
     return reach.measured()
 
@@ -206,12 +219,16 @@ def _check_blanks(trees: Trees, reach: Reach) -> None:
             )
 
 
-def _whole(trees: Trees, X: Any) -> tuple[int, ...]:
-    """The features that are integer columns of a data frame."""
-    names = trees.feature_names
-    if names is None:
-        return ()
-    return tuple(names.index(name) for name in _check.whole_columns(X) if name in names)
+def kinds_of_columns(
+    names: Sequence[str] | None, X: Any
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The features that are integer columns of a data frame, and those of truth values."""
+    known = list(names or [])
+
+    def places(columns: list[str]) -> tuple[int, ...]:
+        return tuple(known.index(name) for name in columns if name in known)
+
+    return places(_check.whole_columns(X)), places(_check.truth_columns(X))
 
 
 def _categories(trees: Trees, X: FloatArray) -> dict[int, dict[int, Any] | None]:

@@ -113,7 +113,7 @@ MODELS = {
     "gradient boosting": lambda: GradientBoostingClassifier(n_estimators=10),
     "forest": lambda: RandomForestClassifier(5, max_depth=3, random_state=0),
     "tree": lambda: DecisionTreeClassifier(max_depth=3),
-    "hardwood": lambda: hw.RobustGradientBoostingClassifier(n_estimators=20, eps=0.01),
+    "hardwood": lambda: hw.RobustGradientBoostingClassifier(n_estimators=60, eps=0.01),
     "hardwood's forest": lambda: hw.RobustRandomForestClassifier(
         n_estimators=7, max_depth=4, random_state=0
     ),

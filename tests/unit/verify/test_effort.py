@@ -52,11 +52,14 @@ class Press:
 
 
 def pressing(call):
-    """The answer of a call during which Ctrl-C is pressed once, a little after its start."""
+    """The answer of a call during which Ctrl-C is pressed once, a little after its start.
+
+    A time limit ends a call that Ctrl-C does not, for the test to fail.
+    """
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     try:
-        return call()
+        return call(total_time_limit=60)
     finally:
         timer.join()
 
