@@ -43,3 +43,9 @@ class EatMemory:
             taken.append(np.ones(1 << 23))  # 64 MB
             time.sleep(0.1)
         raise AssertionError("2.5 GB were taken and nobody stopped it")
+
+
+def rows_after_signal(rows, process, number):
+    """Rows of a partition that cost some process its life, or its breath."""
+    os.kill(process, number)
+    return rows

@@ -48,13 +48,13 @@ using Owned1 = nb::ndarray<T, nb::numpy, nb::ndim<1>>;
 template <class T>
 using Owned2 = nb::ndarray<T, nb::numpy, nb::ndim<2>>;
 
-template <class T>
-Owned1<T> own(std::vector<T>&& data) {
-  auto* kept = new std::vector<T>(std::move(data));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+/// Of a vector or a buffer.
+template <class T, template <class...> class Container>
+Owned1<T> own(Container<T>&& data) {
+  auto* kept = new Container<T>(std::move(data));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Container<T>*>(p); });
   return Owned1<T>(kept->data(), {kept->size()}, owner);
 }
-/// Of a vector or a buffer.
 template <class T, template <class...> class Container>
 Owned2<T> own(Container<T>&& data, std::size_t n_cols) {
   auto* kept = new Container<T>(std::move(data));

@@ -57,15 +57,14 @@ bins::Cuts cuts(const FloatLists& edges, const Array1<bins::Code>& frequent, std
 template <class X>
 auto encode(const Array2<X>& x, const FloatLists& edges, const Array1<bins::Code>& frequent,
             std::size_t max_bins, int n_threads) {
-  std::vector<bins::Code> codes;
+  Buffer<bins::Code> codes;
   std::vector<double> smallest, largest;
   std::vector<std::uint8_t> missing;
   const std::size_t n_rows = x.shape(0);
   bins::Cuts chosen = cuts(edges, frequent, max_bins);
   {
     const InterruptibleRelease release;
-    const bins::Binned binned(bins::DenseTable<X>{matrix(x)}, std::move(chosen), n_threads);
-    codes.assign(binned.column(0), binned.column(binned.n_features()));
+    bins::Binned binned(bins::DenseTable<X>{matrix(x)}, std::move(chosen), n_threads);
     for (std::size_t f = 0; f < binned.n_features(); ++f) {
       missing.push_back(binned.has_missing(f));
       for (std::size_t code = 0; code < binned.n_codes(); ++code) {
@@ -73,6 +72,7 @@ auto encode(const Array2<X>& x, const FloatLists& edges, const Array1<bins::Code
         largest.push_back(binned.range(f, code).largest);
       }
     }
+    codes = std::move(binned).take_columns();
   }
   return std::make_tuple(n_rows, own(std::move(codes)), own(std::move(smallest)),
                          own(std::move(largest)), own(std::move(missing)));
@@ -81,7 +81,9 @@ auto encode(const Array2<X>& x, const FloatLists& edges, const Array1<bins::Code
 using Piece = std::tuple<std::size_t, Array1<bins::Code>, Array1<double>, Array1<double>,
                          Array1<std::uint8_t>>;
 
-void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
+/// `pieces`: a list of `Piece`; each becomes None as soon as it is in the table, so that there are
+/// never two copies of all codes.
+void table_in_parts(grow::HistTable* place, const nb::typed<nb::list, nb::any>& pieces,
                     const FloatLists& edges, const Array1<bins::Code>& frequent,
                     std::size_t max_bins, const Array2<double>& reach,
                     const Array1<std::uint32_t>& number,
@@ -93,7 +95,10 @@ void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
     chosen.categorical.at(f) = n_categories.data()[f] > 0;
   }
   std::vector<bins::CodedRows> rows;
-  for (const auto& [n_rows, codes, smallest, largest, missing] : pieces) {
+  std::vector<Piece> held;
+  for (const nb::handle piece : pieces) {
+    const auto& [n_rows, codes, smallest, largest, missing] =
+        held.emplace_back(nb::cast<Piece>(piece));
     if (codes.shape(0) != n_rows * edges.size() || missing.shape(0) != edges.size() ||
         smallest.shape(0) != edges.size() * chosen.n_codes ||
         largest.shape(0) != edges.size() * chosen.n_codes) {
@@ -101,9 +106,14 @@ void table_in_parts(grow::HistTable* place, const std::vector<Piece>& pieces,
     }
     rows.push_back({codes.data(), n_rows, smallest.data(), largest.data(), missing.data()});
   }
+  const auto let_go = [&](std::size_t i) {
+    const nb::gil_scoped_acquire acquire;
+    pieces[i] = nb::none();
+    held[i] = {};
+  };
   const InterruptibleRelease release;
   new (place) grow::HistTable(std::move(chosen), rows, reaches(reach), vector(number), others,
-                              n_threads, kinds(n_categories, changes, blank, only));
+                              n_threads, kinds(n_categories, changes, blank, only), let_go);
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include <nanobind/nanobind.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace hardwood::bind {
 void bind_threat(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
@@ -17,6 +21,14 @@ NB_MODULE(_core, module) {
   module.doc() = "The C++ core of hardwood: arrays in, arrays out. Use the package's public names.";
   // A model that somebody still holds when Python ends is no news for the user's terminal.
   nanobind::set_leak_warnings(false);
+  module.def(
+      "return_freed_memory",
+      [] {
+#ifdef __GLIBC__
+        malloc_trim(0);
+#endif
+      },
+      "Give memory that was freed back to the system, where the C library would keep it.");
   hardwood::bind::bind_threat(module);
   hardwood::bind::bind_model(module);
   hardwood::bind::bind_grow(module);

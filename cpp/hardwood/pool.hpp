@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -31,7 +32,8 @@ class Pooled {
 };
 
 /// Memory that is not in use. What is given back serves others, of whatever type: to ask the system
-/// again for large pieces costs more than what is done with them.
+/// again for large pieces costs more than what is done with them. Little more is held than was ever
+/// in use: where that is reached and no piece fits, others go in exchange for a new one.
 class Pool {
  public:
   template <class T>
@@ -40,8 +42,14 @@ class Pool {
     const std::lock_guard guard(lock_);
     const auto found = free_.lower_bound(n_bytes);
     if (found == free_.end() || found->first > 2 * n_bytes) {
+      in_use_ += n_bytes;
+      most_in_use_ = std::max(most_in_use_, in_use_);
+      exchange(n_bytes);
       return {Buffer<std::byte>(n_bytes), n};
     }
+    in_use_ += found->first;
+    most_in_use_ = std::max(most_in_use_, in_use_);
+    not_in_use_ -= found->first;
     Pooled<T> taken(std::move(found->second), n);
     free_.erase(found);
     return taken;
@@ -50,8 +58,15 @@ class Pool {
   template <class T>
   void give_back(Pooled<T> taken) {
     const std::lock_guard guard(lock_);
-    if (const std::size_t n = taken.bytes_.size()) free_.emplace(n, std::move(taken.bytes_));
+    const std::size_t n = taken.bytes_.size();
+    if (n == 0) return;
+    in_use_ -= n;
+    not_in_use_ += n;
+    free_.emplace(n, std::move(taken.bytes_));
   }
+
+  /// How many pieces nobody uses.
+  std::size_t n_free() const { return free_.size(); }
 
  private:
   /// Up to 1, 1.5, 2, 3, 4, 6 ... kB, so that about as many fit next time.
@@ -60,8 +75,21 @@ class Pool {
     return n <= power / 4 * 3 ? power / 4 * 3 : power;
   }
 
+  /// Let pieces go until at most an eighth more is held than was ever in use: those next smaller
+  /// than the new one, then the largest ones. With less room than that, pieces come and go all the
+  /// time.
+  void exchange(std::size_t n_bytes) {
+    while (!free_.empty() && in_use_ + not_in_use_ > most_in_use_ / 8 * 9) {
+      const auto after = free_.lower_bound(n_bytes);
+      const auto piece = std::prev(after == free_.begin() ? free_.end() : after);
+      not_in_use_ -= piece->first;
+      free_.erase(piece);
+    }
+  }
+
   std::mutex lock_;
   std::multimap<std::size_t, Buffer<std::byte>> free_;
+  std::size_t in_use_ = 0, most_in_use_ = 0, not_in_use_ = 0;  // bytes
 };
 
 }  // namespace hardwood

@@ -13,7 +13,8 @@ _LOW = 27  # of them below, the others above: sums of either are exact
 _LEAST = -1100  # below every exponent of a double
 _N_EXPONENTS = 2200
 _NOT_FINITE = _N_EXPONENTS - 1  # no double has this exponent
-_BLOCK = 1 << 25  # rows whose low digits a double adds up exactly
+# Rows taken together: so few that they need no memory; up to 2^25 a double adds up exactly.
+_BLOCK = 1 << 16
 
 
 class Others(Protocol):

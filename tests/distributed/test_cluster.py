@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 import hardwood as hw
 from distributed import Client
-from faults import EatMemory, SignalAt
+from faults import EatMemory, SignalAt, rows_after_signal
 from hardwood import dask as hd
 from hardwood.dask import cluster as on_cluster
 from workers import assert_same_trees
@@ -48,13 +48,14 @@ class Cluster:
         self.folder = folder
         file = folder / "scheduler.json"
         self.processes = []
-        self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)
-        )
+        where = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+        self._start("scheduler", *where)
         self.client = Client(scheduler_file=str(file), timeout=60)
 
     def _start(self, kind, *options):
         log = open(self.folder / f"{kind}{len(self.processes)}.log", "w")
+        # Loaded before anything is asked of it: on a busy machine it takes its time.
+        options = (*options, "--preload", "hardwood.dask")
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
         process = subprocess.Popen(
@@ -71,7 +72,7 @@ class Cluster:
         """Addresses of as many workers, with new ones for those that tests have ended."""
         alive = set(self.client.nthreads())
         n_missing = n_workers - len(alive)
-        always = ["--nthreads", "1", "--preload", "hardwood.dask"]
+        always = ["--nthreads", "1"]
         address = self.client.scheduler.address
         for _ in range(n_missing):
             self._start("worker", address, *always, *options)
@@ -317,14 +318,38 @@ def test_a_port_that_others_use_is_named(cluster, monkeypatch):
     assert_same_trees(fitted.trees_, alone.trees_)
 
 
-def test_a_lost_scheduler_ends_in_words(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(signal.SIGKILL, "was lost"), (signal.SIGSTOP, "has not answered for 8 s")],
+)
+def test_a_lost_scheduler_ends_in_words(tmp_path, number, words):
     lonely = Cluster(tmp_path)
     try:
         lonely.at_least(2)
-        callbacks = [SignalAt(3, lonely.processes[0].pid)]
+        callbacks = [SignalAt(3, lonely.processes[0].pid, number)]
         model = hd.RobustGradientBoostingClassifier(**SMALL, callbacks=callbacks)
-        with pytest.raises(hw.CommunicationError, match=r"scheduler at tcp://127.* was lost"):
-            model.fit(cut(X, [300]), cut(MANY, [300]), client=lonely.client)
+        with pytest.raises(hw.CommunicationError, match=rf"scheduler at tcp://127.* {words}"):
+            model.fit(cut(X, [300]), cut(MANY, [300]), client=lonely.client, timeout=8)
+    finally:
+        lonely.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(signal.SIGKILL, "was lost"), (signal.SIGSTOP, "has not answered for 8 s")],
+)
+def test_questions_end_in_words_when_the_scheduler_is_lost(tmp_path, number, words):
+    model = hw.RobustGradientBoostingClassifier(**SMALL).fit(X, MANY)
+    lonely = Cluster(tmp_path)
+    try:
+        lonely.at_least(2)
+        pid = lonely.processes[0].pid
+        parts = [X[:9], dask.delayed(rows_after_signal)(X[9:18], pid, number)]
+        with (
+            lonely.client.as_current(),
+            pytest.raises(hw.CommunicationError, match=rf"scheduler at tcp://127.* {words}"),
+        ):
+            hd.certify(model, parts, cut(MANY[:18], [9]), hw.Threat(0.1), timeout=8)
     finally:
         lonely.close()
 

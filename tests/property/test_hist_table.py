@@ -253,3 +253,10 @@ def test_refusals_show_the_value():
         table.grow(g, h, monotonic=np.ones(3, np.int8), rules=RULES)
     with pytest.raises(ValueError, match="hessian must be finite and >= 0"):
         table.grow(g, -h, rules=RULES)
+
+
+def test_numbers_beyond_the_known_categories_are_refused():
+    X = np.arange(6.0)[:, None]
+    known = {0: np.arange(5, dtype=np.int32)}
+    with pytest.raises(ValueError, match="feature 0 has categories from 0 to 4, got 5"):
+        HistTable(X, Threat(0).reach(1), categories=known)

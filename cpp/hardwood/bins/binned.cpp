@@ -203,6 +203,16 @@ Binned::Binned(const Table& table, std::span<const Reach> reach, std::size_t max
   }
   columns_ = Buffer<Code>(n_features() * n_rows_);
   encode(tiles, n_threads);
+  for (std::size_t f = 0; f < n_categories.size(); ++f) {
+    if (n_categories[f] == 0) continue;
+    const double last = n_categories[f] - 1;
+    const double largest = range(f, static_cast<std::size_t>(n_categories[f] - 1)).largest;
+    if (largest > last) {
+      throw std::invalid_argument("feature " + std::to_string(f) + " has categories from 0 to " +
+                                  std::to_string(n_categories[f] - 1) + ", got " +
+                                  std::to_string(largest) + ".");
+    }
+  }
 }
 
 template <class Table>
@@ -216,19 +226,19 @@ Binned::Binned(const Table& table, Cuts cuts, int n_threads)
   encode(TiledTable<decltype(value_type(table))>(table), n_threads);
 }
 
-Binned::Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads)
+Binned::Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads,
+               const std::function<void(std::size_t)>& let_go)
     : n_rows_(std::transform_reduce(pieces.begin(), pieces.end(), std::size_t{0}, std::plus<>(),
                                     [](const CodedRows& piece) { return piece.n_rows; })),
       cuts_(std::move(cuts)),
       ranges_(n_features() * n_codes(), kEmpty),
       has_missing_(n_features()),
-      columns_(n_features() * n_rows_),
-      in_parts_(part.others != nullptr),
+      in_parts_(true),
+      blocks_alone_(!part.others),
       n_threads_(n_threads) {
   // Largest values, smallest ones with the other sign, what is missing: one message.
   const std::size_t n = ranges_.size();
   std::vector<double> most(2 * n + n_features(), -std::numeric_limits<double>::infinity());
-  std::size_t begin = 0;
   for (const CodedRows& piece : pieces) {
     for (std::size_t i = 0; i < n; ++i) {
       most[i] = std::max(most[i], piece.largest[i]);
@@ -236,21 +246,52 @@ Binned::Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, i
     }
     for (std::size_t f = 0; f < n_features(); ++f) {
       most[2 * n + f] = std::max(most[2 * n + f], static_cast<double>(piece.missing[f]));
-      std::copy_n(piece.columns + f * piece.n_rows, piece.n_rows,
-                  columns_.data() + f * n_rows_ + begin);
     }
-    begin += piece.n_rows;
   }
   part.max(most);
   for (std::size_t i = 0; i < n; ++i) ranges_[i] = {-most[n + i], most[i]};
   for (std::size_t f = 0; f < n_features(); ++f) has_missing_[f] = most[2 * n + f] > 0;
+  blocks_alone_ ? keep_blocks(pieces, let_go) : keep_columns(pieces, part, let_go);
+}
+
+void Binned::keep_blocks(std::span<const CodedRows> pieces,
+                         const std::function<void(std::size_t)>& let_go) {
+  blocks_ = Blocks(n_rows_, cuts_.frequent);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < pieces.size(); begin += pieces[i++].n_rows) {
+    blocks_.put(begin, pieces[i].columns, pieces[i].n_rows, n_threads_);
+    let_go(i);
+  }
+  blocks_.close(n_threads_);
+}
+
+void Binned::keep_columns(std::span<const CodedRows> pieces, const Part& part,
+                          const std::function<void(std::size_t)>& let_go) {
+  columns_ = Buffer<Code>(n_features() * n_rows_);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < pieces.size(); begin += pieces[i++].n_rows) {
+    for (std::size_t f = 0; f < n_features(); ++f) {
+      std::copy_n(pieces[i].columns + f * pieces[i].n_rows, pieces[i].n_rows,
+                  columns_.data() + f * n_rows_ + begin);
+    }
+    let_go(i);
+  }
+  // Which codes there may be, as all parts know it: not those that this one happens to have.
+  std::vector<std::vector<Code>> present(n_features());
+  for (std::size_t f = 0; f < n_features(); ++f) {
+    present[f].resize(n_bins(f));
+    std::iota(present[f].begin(), present[f].end(), Code{0});
+    if (has_missing(f)) present[f].push_back(missing_code());
+  }
+  blocks_ = Blocks({columns_.data(), n_rows_, n_codes(), std::move(present), cuts_.frequent},
+                   part.sum(n_rows_), n_threads_);
 }
 
 const Blocks& Binned::blocks() const {
+  if (in_parts_) return blocks_;
   std::call_once(blocks_asked_, [this] {
     blocks_ =
-        Blocks({columns_.data(), n_rows_, n_codes(), present_codes(), cuts_.frequent, in_parts_},
-               n_threads_);
+        Blocks({columns_.data(), n_rows_, n_codes(), present_codes(), cuts_.frequent}, n_threads_);
   });
   return blocks_;
 }

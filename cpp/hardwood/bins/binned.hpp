@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -103,8 +104,11 @@ class Binned {
   /// With edges that are already chosen.
   template <class Table>
   Binned(const Table& table, Cuts cuts, int n_threads);
-  /// Put rows together that are in codes already; ranges are those of all parts of the table.
-  Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads);
+  /// Put rows together that are in codes already; ranges are those of all parts of the table. If
+  /// there are no others, the codes are kept in blocks alone: such tables are large for their
+  /// machine. `let_go(i)` is called when piece i is not needed any more.
+  Binned(Cuts cuts, std::span<const CodedRows> pieces, const Part& part, int n_threads,
+         const std::function<void(std::size_t)>& let_go);
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_features() const { return cuts_.edges.size(); }
@@ -123,8 +127,13 @@ class Binned {
   /// Whether the bins of a feature are categories, which have no order.
   bool categorical(std::size_t feature) const { return cuts_.categorical[feature] != 0; }
 
-  /// The code of row i is column(feature)[i].
-  const Code* column(std::size_t feature) const { return columns_.data() + feature * n_rows_; }
+  /// The code of row i is column(feature)[i * stride()].
+  const Code* column(std::size_t feature) const {
+    return blocks_alone_ ? blocks_.codes(feature) : columns_.data() + feature * n_rows_;
+  }
+  std::size_t stride() const { return blocks_alone_ ? blocks_.width() : 1; }
+  /// The codes, column after column, of a table that is not needed any more.
+  Buffer<Code> take_columns() && { return std::move(columns_); }
 
   /// The most frequent code of a feature.
   Code frequent_code(std::size_t feature) const { return cuts_.frequent[feature]; }
@@ -138,13 +147,17 @@ class Binned {
   template <class X>
   void encode(const TiledTable<X>& table, int n_threads);
   std::vector<std::vector<Code>> present_codes() const;
+  void keep_blocks(std::span<const CodedRows> pieces,
+                   const std::function<void(std::size_t)>& let_go);
+  void keep_columns(std::span<const CodedRows> pieces, const Part& part,
+                    const std::function<void(std::size_t)>& let_go);
 
   std::size_t n_rows_;
   Cuts cuts_;
   std::vector<BinRange> ranges_;  // n_features x n_codes
   std::vector<std::uint8_t> has_missing_;
   Buffer<Code> columns_;  // column after column
-  bool in_parts_ = false;
+  bool in_parts_ = false, blocks_alone_ = false;
   int n_threads_;
   mutable std::once_flag blocks_asked_;
   mutable Blocks blocks_;

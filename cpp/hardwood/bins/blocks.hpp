@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hardwood/buffer.hpp"
@@ -17,8 +18,6 @@ struct Columns {
   std::size_t n_codes;                     ///< codes are below this
   std::vector<std::vector<Code>> present;  ///< the codes that each feature has
   std::span<const Code> frequent;          ///< the most frequent code of each feature
-  /// Blocks must not depend on the rows: others have other rows and add up the same histograms.
-  bool in_order = false;
 
   std::size_t n_features() const { return present.size(); }
   const Code* of(std::size_t feature) const { return codes + feature * n_rows; }
@@ -39,6 +38,17 @@ class Blocks {
   Blocks() = default;
   Blocks(const Columns& columns, int n_threads);
 
+  /// Of one part of a table of `n_all` rows. Others have other rows and add up the same histograms:
+  /// all lay them out alike if `columns.present` is the same for all of them.
+  Blocks(const Columns& columns, std::size_t n_all, int n_threads);
+
+  /// Of a table that is kept in blocks alone: features are in order, do not share columns, and rows
+  /// lie close to each other. Who makes it gives the codes: `put` all rows, then `close`.
+  Blocks(std::size_t n_rows, std::span<const Code> frequent);
+  /// Rows from `begin` on; `codes` are feature after feature.
+  void put(std::size_t begin, const Code* codes, std::size_t n_rows, int n_threads);
+  void close(int n_threads);
+
   std::size_t width() const { return width_; }  ///< bytes a row of a block takes
   std::size_t n_blocks() const { return rare_.size(); }
   /// A feature is in column place % width() of block place / width().
@@ -55,13 +65,19 @@ class Blocks {
   }
 
  private:
+  std::size_t set_width(std::size_t n_columns);
   void share(const Columns& columns, std::span<const std::size_t> features);
   void arrange(const Columns& columns, const std::vector<std::vector<std::size_t>>& sharers);
   void fill(const Columns& columns, int n_threads);
+  void mark_rare(std::size_t block, std::size_t begin, std::size_t end);
 
   const Code* at(std::size_t place, std::size_t row) const {
     return codes_.data() + (place / width_ * n_rows_ + row) * width_ + place % width_;
   }
+  Code* at(std::size_t place, std::size_t row) {
+    return codes_.data() + (std::as_const(*this).at(place, row) - codes_.data());
+  }
+  bool is_rare(std::size_t block, std::size_t row) const;
 
   std::size_t n_rows_ = 0;
   std::size_t width_ = 1;

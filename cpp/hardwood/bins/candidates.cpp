@@ -27,6 +27,8 @@ struct End {
 /// All places between an upper and a lower end.
 std::vector<Candidate> between_ends(std::span<const Value> values, const Reach& reach) {
   std::vector<End> upper, lower;
+  upper.reserve(values.size());
+  lower.reserve(values.size());
   for (const Value& value : values) {
     const BallEnds<float> ends(reach, value.x);
     upper.push_back({ends.highest, value.count});

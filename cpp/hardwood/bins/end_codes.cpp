@@ -47,7 +47,10 @@ void read_column(const SparseTable<X, Index, false>& table, std::size_t feature,
 template <class X>
 void read_rows(const DenseTable<X>& table, std::size_t first, std::span<const std::uint32_t> rows,
                std::span<std::vector<float>> out) {
-  for (std::vector<float>& column : out) column.clear();
+  for (std::vector<float>& column : out) {
+    column.clear();
+    column.reserve(rows.size());
+  }
   for (const std::uint32_t row : rows) {
     for (std::size_t j = 0; j < out.size(); ++j) {
       const auto x = static_cast<float>(table.x(row, first + j));
@@ -60,6 +63,7 @@ void read_rows(const SparseTable<X, Index, false>& table, std::size_t first,
                std::span<const std::uint32_t> rows, std::span<std::vector<float>> out) {
   for (std::size_t j = 0; j < out.size(); ++j) {
     out[j].clear();
+    out[j].reserve(rows.size());
     auto stored = static_cast<std::size_t>(table.indptr[first + j]);
     const auto last = static_cast<std::size_t>(table.indptr[first + j + 1]);
     for (const std::uint32_t row : rows) {

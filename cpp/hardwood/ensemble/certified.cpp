@@ -17,15 +17,18 @@
 namespace hardwood::ensemble {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 12;  // rows handled together
+constexpr std::size_t kBlock = 1 << 13;  // rows handled together
 constexpr std::size_t kChunk = 512;      // of them, whose losses are taken together
+constexpr std::size_t kLanes = 4;        // sums over rows that are made side by side
 constexpr std::size_t kMostShares = 32;  // into which sums over rows are cut, for any n_threads
 
-/// The rows of a block that can be pushed to each leaf.
+/// The rows of a block that can be pushed to each leaf; from the pool.
 struct Reached {
-  std::vector<std::uint32_t> start;   // of each leaf in `row`, and the end
-  std::vector<std::uint32_t> middle;  // where its rows end that are pushed down
-  std::vector<std::uint16_t> row;     // places in the block
+  Pooled<std::uint32_t> start;  // of each leaf in `row`; of its rows that are pushed up; the end
+  Pooled<std::uint16_t> row;    // places in the block
+  std::uint32_t begin(std::size_t leaf) const { return start[2 * leaf]; }
+  std::uint32_t middle(std::size_t leaf) const { return start[2 * leaf + 1]; }
+  std::uint32_t end(std::size_t leaf) const { return start[2 * leaf + 2]; }
 };
 static_assert(kBlock <= 1 << 16);
 
@@ -50,8 +53,9 @@ class Output {
 
  public:
   Output(const Codes& codes, const CertifiedRound& round, std::size_t column, std::size_t n_rows,
-         int n_threads, const Part& part)
-      : codes_(codes),
+         int n_threads, const Part& part, Pool& pool)
+      : pool_(pool),
+        codes_(codes),
         round_(round),
         column_(column),
         n_rows_(n_rows),
@@ -59,11 +63,21 @@ class Output {
         part_(part),
         reached_((codes.n_rows() + kBlock - 1) / kBlock) {}
 
-  grow::GrownTree step(Pool& pool, std::uint64_t seed) {
+  ~Output() {
+    pool_.give_back(std::move(down_));
+    for (Reached& reached : reached_) {
+      pool_.give_back(std::move(reached.start));
+      pool_.give_back(std::move(reached.row));
+    }
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  grow::GrownTree step(std::uint64_t seed) {
     return with_loss(round_.loss, round_.loss_parameter, [&](const auto& loss) {
       grow::CertifiedRequest request;
-      take_derivatives(loss, pool, request);
-      list_rows(pool, request);
+      take_derivatives(loss, request);
+      list_rows(request);
       request.weight = round_.weight;
       if (round_.features.n_rows > 0) request.features = round_.features.row(column_);
       request.monotonic = round_.monotonic;
@@ -71,11 +85,13 @@ class Output {
       request.seed = seed;
       request.n_threads = n_threads_;
       request.part = part_;
-      grow::CertifiedTree grown = grow_certified(codes_, std::move(request), pool);
+      // Of rows that do not train, the tree does not know.
+      request.wants_leaf_rows = round_.sampled.empty();
+      grow::CertifiedTree grown = grow_certified(codes_, std::move(request), pool_);
       g_sum_ = ExactSum(grown.g_total);
       h_sum_ = ExactSum(grown.h_total);
       loss_sum_ = ExactSum(total_loss(loss));
-      find_reached(grown);
+      round_.sampled.empty() ? take_reached(grown) : find_reached(grown);
       checkpoint();
       refit(loss, grown);
       for (float& value : grown.tree.value) value *= round_.learning_rate;
@@ -115,12 +131,12 @@ class Output {
 
   /// Derivatives at the worse end of every row.
   template <class Loss>
-  void take_derivatives(const Loss& loss, Pool& pool, grow::CertifiedRequest& request) {
+  void take_derivatives(const Loss& loss, grow::CertifiedRequest& request) {
     const std::size_t n = codes_.n_rows();
-    request.slopes = pool.take<float>(2 * n);
+    request.slopes = pool_.take<float>(2 * n);
     float* const gradient = request.slopes.data();
     float* const hessian = gradient + n;
-    down_.resize(n);
+    down_ = pool_.take<std::uint8_t>(n);
     parallel_blocks(n, kChunk, n_threads_, [&](std::size_t begin, std::size_t end, int) {
       std::array<float, kChunk> y, margin;
       for (std::size_t i = begin; i < end; ++i) {
@@ -130,8 +146,8 @@ class Output {
         margin[i - begin] = ends[down];
         down_[i] = down;
       }
-      ensemble::look<false>(loss, end - begin,
-                            {y.data(), margin.data(), nullptr, gradient + begin, hessian + begin});
+      ensemble::look<Asked::kSlopes>(
+          loss, end - begin, {y.data(), margin.data(), nullptr, gradient + begin, hessian + begin});
     });
   }
 
@@ -147,7 +163,7 @@ class Output {
   }
 
   /// The rows that train in order, first those that the adversary pushes down.
-  void list_rows(Pool& pool, grow::CertifiedRequest& request) const {
+  void list_rows(grow::CertifiedRequest& request) const {
     const std::size_t n = codes_.n_rows(), n_blocks = reached_.size();
     std::vector<std::size_t> place(2 * n_blocks + 1);  // of a block's rows pushed down, then up
     const auto for_block = [&](std::size_t b, auto&& body) {
@@ -166,7 +182,7 @@ class Output {
     });
     std::partial_sum(place.begin(), place.end(), place.begin());
     request.n_down = place[n_blocks];
-    request.rows = pool.take<std::uint32_t>(place.back());
+    request.rows = pool_.take<std::uint32_t>(place.back());
     parallel_for(n_blocks, n_threads_, [&](std::size_t b, int) {
       // By way of the block's own lists: no branch, as directions are random.
       std::array<std::uint32_t, kBlock> downs, ups;
@@ -181,6 +197,64 @@ class Output {
     });
   }
 
+  /// Which leaves rows reach, as the tree noted them while it grew.
+  void take_reached(grow::CertifiedTree& grown) {
+    leaves_.clear();
+    for (std::size_t i = 0; i < grown.tree.feature.size(); ++i) {
+      if (grown.tree.feature[i] == kLeaf) add_leaf(grown, i);
+    }
+    const std::vector<grow::LeafRows>& lists = grown.leaf_rows;
+    const std::size_t n_blocks = reached_.size();
+    // Where the rows of each block begin among those of a list that are pushed down, and up.
+    const std::size_t n_bounds = n_blocks + 1;
+    Pooled<std::uint32_t> bounds = pool_.take<std::uint32_t>(2 * lists.size() * n_bounds);
+    parallel_for(2 * lists.size(), n_threads_, [&](std::size_t i, int) {
+      const grow::LeafRows& list = lists[i / 2];
+      const bool up = i % 2;
+      find_bounds(list.rows.data(), up ? list.n_down : 0, up ? list.rows.size() : list.n_down,
+                  {bounds.data() + i * n_bounds, n_bounds});
+    });
+    parallel_for(n_blocks, n_threads_, [&](std::size_t b, int) {
+      const auto bound = [&](std::size_t i, std::size_t at) { return bounds[i * n_bounds + at]; };
+      std::size_t n_rows = 0;
+      for (std::size_t i = 0; i < 2 * lists.size(); ++i) n_rows += bound(i, b + 1) - bound(i, b);
+      Reached& reached = reached_[b];
+      reached.start = pool_.take<std::uint32_t>(2 * leaves_.size() + 1);
+      reached.row = pool_.take<std::uint16_t>(n_rows);
+      std::uint16_t* to = reached.row.data();
+      for (std::size_t l = 0, first = 0, last = 0; l < leaves_.size(); ++l, first = last) {
+        while (last < lists.size() && lists[last].leaf == leaves_[l].node) ++last;
+        for (const std::size_t up : {0, 1}) {
+          reached.start[2 * l + up] = static_cast<std::uint32_t>(to - reached.row.data());
+          for (std::size_t k = first; k < last; ++k) {
+            const std::uint32_t* const row = lists[k].rows.data();
+            for (std::size_t e = bound(2 * k + up, b); e < bound(2 * k + up, b + 1); ++e) {
+              *to++ = static_cast<std::uint16_t>(row[e] % kBlock);
+            }
+          }
+        }
+      }
+      reached.start[2 * leaves_.size()] = static_cast<std::uint32_t>(n_rows);
+    });
+    pool_.give_back(std::move(bounds));
+    for (grow::LeafRows& list : grown.leaf_rows) pool_.give_back(std::move(list.rows));
+  }
+
+  /// The first of rows [begin, end), which are increasing, in each block.
+  static void find_bounds(const std::uint32_t* row, std::size_t begin, std::size_t end,
+                          std::span<std::uint32_t> bounds) {
+    std::size_t next = 0;  // block whose begin is to be found
+    for (std::size_t e = begin; e < end; ++e) {
+      for (; next * kBlock <= row[e]; ++next) bounds[next] = static_cast<std::uint32_t>(e);
+    }
+    for (; next < bounds.size(); ++next) bounds[next] = static_cast<std::uint32_t>(end);
+  }
+
+  void add_leaf(const grow::CertifiedTree& grown, std::size_t node) {
+    leaves_.push_back({static_cast<NodeId>(node), grown.value_low[node], grown.value_high[node]});
+  }
+
+  /// The same for all rows, whether they train or not.
   void find_reached(const grow::CertifiedTree& grown) {
     const grow::GrownTree& tree = grown.tree;
     std::vector<Step> steps;
@@ -189,7 +263,7 @@ class Output {
       if (tree.feature[i] == kLeaf) {
         steps.push_back(
             {0, false, false, nullptr, {static_cast<std::uint32_t>(leaves_.size()), 0}});
-        leaves_.push_back({static_cast<NodeId>(i), grown.value_low[i], grown.value_high[i]});
+        add_leaf(grown, i);
         continue;
       }
       const auto f = static_cast<std::size_t>(tree.feature[i]);
@@ -216,21 +290,19 @@ class Output {
     std::vector<std::uint16_t> rows(n_rows);
     std::array<std::uint16_t, kBlock> left;
     std::vector<Open> open{{0, 0, list_block(first, rows, left), n_rows}};
-    reached.start.clear();
-    reached.middle.clear();
-    reached.row.clear();
+    std::vector<std::uint32_t> starts;  // as `Reached` has them
+    std::vector<std::uint16_t> row_of;
     while (!open.empty()) {
       const auto [at, begin, n_down, n] = open.back();
       open.pop_back();
       const Step& step = steps[at];
       if (!step.lower) {
         // Leaves come in order; those that nobody reaches were passed over.
-        const auto start = static_cast<std::uint32_t>(reached.row.size());
-        reached.start.resize(step.child[0] + 1, start);
-        reached.middle.resize(step.child[0] + 1, start);
-        reached.middle.back() += static_cast<std::uint32_t>(n_down);
-        reached.row.insert(reached.row.end(), rows.begin() + static_cast<std::ptrdiff_t>(begin),
-                           rows.begin() + static_cast<std::ptrdiff_t>(begin + n));
+        const auto start = static_cast<std::uint32_t>(row_of.size());
+        starts.resize(2 * step.child[0] + 2, start);
+        starts.back() += static_cast<std::uint32_t>(n_down);
+        row_of.insert(row_of.end(), rows.begin() + static_cast<std::ptrdiff_t>(begin),
+                      rows.begin() + static_cast<std::ptrdiff_t>(begin + n));
         continue;
       }
       const Code* const lower = static_cast<const Code*>(step.lower) + first * Codes::kRowCodes;
@@ -264,8 +336,11 @@ class Output {
       if (n_right > 0) open.push_back({step.child[0], begin, n_right_down, n_right});
       if (n_left > 0) open.push_back({step.child[1], begin + n_right, n_left_down, n_left});
     }
-    reached.start.resize(leaves_.size() + 1, static_cast<std::uint32_t>(reached.row.size()));
-    reached.middle.resize(leaves_.size(), reached.start.back());
+    starts.resize(2 * leaves_.size() + 1, static_cast<std::uint32_t>(row_of.size()));
+    reached.start = pool_.take<std::uint32_t>(starts.size());
+    reached.row = pool_.take<std::uint16_t>(row_of.size());
+    std::ranges::copy(starts, reached.start.data());
+    std::ranges::copy(row_of, reached.row.data());
   }
 
   /// The rows of a block, first those that are pushed down, whose number is returned.
@@ -273,7 +348,7 @@ class Output {
                          std::span<std::uint16_t> scratch) const {
     std::size_t n_down = 0, n_up = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const bool down = !down_.empty() && down_[first + i];
+      const bool down = down_.size() > 0 && down_[first + i];
       rows[n_down] = scratch[n_up] = static_cast<std::uint16_t>(i);
       n_down += down;
       n_up += !down;
@@ -290,13 +365,13 @@ class Output {
                          LeafOfRow& least, LeafOfRow& largest) {
     const std::uint16_t* const row = reached.row.data();
     for (const std::uint32_t leaf : by_value) {
-      for (std::uint32_t e = reached.middle[leaf]; e < reached.start[leaf + 1]; ++e) {
+      for (std::uint32_t e = reached.middle(leaf); e < reached.end(leaf); ++e) {
         largest[row[e]] = leaf;
       }
     }
     for (std::size_t l = by_value.size(); l-- > 0;) {
       const std::uint32_t leaf = by_value[l];
-      for (std::uint32_t e = reached.start[leaf]; e < reached.middle[leaf]; ++e) {
+      for (std::uint32_t e = reached.begin(leaf); e < reached.middle(leaf); ++e) {
         least[row[e]] = leaf;
       }
     }
@@ -307,7 +382,7 @@ class Output {
                         LeafOfRow& least, LeafOfRow& largest) {
     const std::uint16_t* const row = reached.row.data();
     const auto enter = [&](std::uint32_t leaf, LeafOfRow& to) {
-      for (std::uint32_t e = reached.start[leaf]; e < reached.start[leaf + 1]; ++e) {
+      for (std::uint32_t e = reached.begin(leaf); e < reached.end(leaf); ++e) {
         to[row[e]] = leaf;
       }
     };
@@ -332,9 +407,10 @@ class Output {
     }
     double least = std::numeric_limits<double>::infinity();
     for (int k = 0; round_.n_refits > 0; ++k) {
-      const double now = look(loss, value);
+      const bool last = k == round_.n_refits;  // nobody asks for the slopes
+      const double now = last ? look<Asked::kLosses>(loss, value) : look<Asked::kBoth>(loss, value);
       if (now < least) least = now, best = value;
-      if (k == round_.n_refits) break;
+      if (last) break;
       const double damping = 1 / (1 + 0.5 * k);
       const std::vector<double> best_alone = wanted_values(loss, value);
       for (std::size_t l = 0; l < leaves_.size(); ++l) {
@@ -359,14 +435,15 @@ class Output {
   };
 
   /// The objective with these values; derivatives by them, or the residuals of their rows, are
-  /// kept.
-  template <class Loss>
+  /// kept if they are asked for.
+  template <Asked kAsked, class Loss>
   double look(const Loss& loss, std::span<const float> value) {
     const std::size_t n_blocks = reached_.size(), n_leaves = leaves_.size();
     const std::size_t n_shares = std::min(kMostShares, n_blocks);
     const std::vector<std::uint32_t> by_value = sorted(value);
     std::vector<double> losses(n_shares);
-    std::vector<std::vector<LeafSums>> sums(n_shares, std::vector<LeafSums>(n_leaves));
+    // Several of each leaf, so that no addition waits for the one before.
+    std::vector<std::vector<LeafSums>> sums(n_shares, std::vector<LeafSums>(kLanes * n_leaves));
     worst_leaf_.resize(std::is_same_v<Loss, Quantile> ? codes_.n_rows() : 0);
     parallel_for(n_shares, n_threads_, [&](std::size_t share, int) {
       double total = 0;
@@ -380,14 +457,18 @@ class Output {
         }
         const std::size_t end = std::min((b + 1) * kBlock, codes_.n_rows());
         for (std::size_t i = b * kBlock; i < end; i += kChunk) {
-          total += look_at(loss, value, i, std::min(i + kChunk, end), sums[share], *scratch);
+          total +=
+              look_at<kAsked>(loss, value, i, std::min(i + kChunk, end), sums[share], *scratch);
         }
       }
       losses[share] = total;
     });
     sums_.assign(n_leaves, {});
     for (const std::vector<LeafSums>& part : sums) {
-      for (std::size_t l = 0; l < n_leaves; ++l) sums_[l].g += part[l].g, sums_[l].h += part[l].h;
+      for (std::size_t k = 0; k < part.size(); ++k) {
+        sums_[k / kLanes].g += part[k].g;
+        sums_[k / kLanes].h += part[k].h;
+      }
     }
     double objective = std::accumulate(losses.begin(), losses.end(), 0.0);
     if (part_.others) objective = look_at_parts(objective);
@@ -421,7 +502,7 @@ class Output {
   };
 
   /// Rows [begin, end), in their worst leaves.
-  template <class Loss>
+  template <Asked kAsked, class Loss>
   double look_at(const Loss& loss, std::span<const float> value, std::size_t begin, std::size_t end,
                  std::vector<LeafSums>& sums, Scratch& at) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -436,15 +517,18 @@ class Output {
       at.margin[k] = ends[down];  // no branch: y is random
       if constexpr (std::is_same_v<Loss, Quantile>) worst_leaf_[i] = {at.leaf[k], at.margin[k]};
     }
-    ensemble::look<true>(
+    ensemble::look<kAsked>(
         loss, end - begin,
         {at.y.data(), at.margin.data(), at.loss.data(), at.gradient.data(), at.hessian.data()});
-    double total = 0;
-    const auto add = [&](std::size_t k, auto&&... weight_of) {
-      LeafSums& sum = sums[at.leaf[k]];
-      total += loss_sum_.term(weight_of..., at.loss[k]);
-      sum.g += g_sum_.term(weight_of..., double{at.gradient[k]});
-      sum.h += h_sum_.term(weight_of..., double{at.hessian[k]});
+    std::array<double, kLanes> total{};  // exact, so lanes give the same
+    const auto add = [&, g_sum = g_sum_, h_sum = h_sum_, loss_sum = loss_sum_](
+                         std::size_t k, auto&&... weight_of) {
+      total[k % kLanes] += loss_sum.term(weight_of..., at.loss[k]);
+      if constexpr (kAsked == Asked::kBoth) {
+        LeafSums& sum = sums[at.leaf[k] * kLanes + k % kLanes];
+        sum.g += g_sum.term(weight_of..., double{at.gradient[k]});
+        sum.h += h_sum.term(weight_of..., double{at.hessian[k]});
+      }
     };
     if (round_.weight.empty() && round_.sampled.empty()) {
       for (std::size_t k = 0; k < end - begin; ++k) add(k);
@@ -453,7 +537,7 @@ class Output {
         if (trains(i)) add(i - begin, double{weight(i)});
       }
     }
-    return total;
+    return std::accumulate(total.begin(), total.end(), 0.0);
   }
 
   /// Where the values of leaves would be best, their rows staying in them.
@@ -529,13 +613,14 @@ class Output {
     });
   }
 
+  Pool& pool_;
   const Codes& codes_;
   const CertifiedRound& round_;
   std::size_t column_;
   std::size_t n_rows_;
   int n_threads_;
   Part part_;
-  std::vector<std::uint8_t> down_;
+  Pooled<std::uint8_t> down_;
   std::vector<Reached> reached_;  // of each block of rows
   std::vector<Leaf> leaves_;
   std::vector<LeafSums> sums_;  // of each leaf, see look
@@ -581,8 +666,8 @@ std::vector<grow::GrownTree> CertifiedBoosting<Code>::step(const CertifiedRound&
   while (pools_.size() < static_cast<std::size_t>(n_threads)) pools_.emplace_back();
   std::vector<grow::GrownTree> trees(n_outputs);
   const auto grow_one = [&](std::size_t k, std::size_t slot, int threads) {
-    trees[k] = Output<Code>(codes_, round, k, n_rows_, threads, part())
-                   .step(pools_[slot], round.seed * n_outputs + k + 1);
+    trees[k] = Output<Code>(codes_, round, k, n_rows_, threads, part(), pools_[slot])
+                   .step(round.seed * n_outputs + k + 1);
   };
   // A tree a thread needs no waiting for each other; the trees that are left over are shared. Parts
   // ask each other on one thread.
@@ -605,6 +690,7 @@ void CertifiedBoosting<Code>::add(const model::Trees& trees, Matrix<float> low, 
       low.n_cols != trees.n_outputs() || high.n_cols != trees.n_outputs()) {
     throw std::invalid_argument("low and high need one entry a row and output.");
   }
+  Pool pool;
   for (std::size_t k = 0; k < trees.n_trees(); ++k) {
     grow::CertifiedTree grown;
     const auto end = static_cast<std::size_t>(trees.tree_start[k + 1]);
@@ -622,7 +708,7 @@ void CertifiedBoosting<Code>::add(const model::Trees& trees, Matrix<float> low, 
     grown.value_low.resize(grown.candidate.size());
     grown.value_high.resize(grown.candidate.size());
     const auto column = static_cast<std::size_t>(trees.tree_output[k]);
-    Output<Code>(codes_, round, column, n_rows_, n_threads, {}).add(grown);
+    Output<Code>(codes_, round, column, n_rows_, n_threads, {}, pool).add(grown);
   }
 }
 

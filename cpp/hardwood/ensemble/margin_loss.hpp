@@ -101,7 +101,10 @@ struct Quantile {
   Slope slope(float y, float margin) const { return {margin >= y ? 1.0f - share : -share, 1.0f}; }
 };
 
-/// Loss and derivatives of some rows.
+/// What is asked about rows: derivatives by the margin, losses, or both.
+enum class Asked : std::uint8_t { kSlopes, kLosses, kBoth };
+
+/// Loss and derivatives of some rows, as far as they are asked for.
 struct Looks {
   const float* y;
   const float* margin;
@@ -111,39 +114,41 @@ struct Looks {
 };
 
 /// Fill in what `y` and `margin` lead to. The same bytes with every instruction set.
-template <bool kLoss, class Loss>
+template <Asked kAsked, class Loss>
 [[gnu::always_inline]] inline void look_at_rows(const Loss& of, std::size_t n, const Looks& rows) {
+  constexpr bool kLoss = kAsked != Asked::kSlopes;
   const float* __restrict y = rows.y;
   const float* __restrict margin = rows.margin;
   [[maybe_unused]] double* __restrict loss = rows.loss;
-  float* __restrict gradient = rows.gradient;
-  float* __restrict hessian = rows.hessian;
+  [[maybe_unused]] float* __restrict gradient = rows.gradient;
+  [[maybe_unused]] float* __restrict hessian = rows.hessian;
   for (std::size_t i = 0; i < n; ++i) {
     Slope slope;
     if constexpr (kLoss && Loss::kSided) {
       slope = of.slope(y[i], margin[i], loss[i]);
     } else {
-      slope = of.slope(y[i], margin[i]);
+      if constexpr (kAsked != Asked::kLosses) slope = of.slope(y[i], margin[i]);
       if constexpr (kLoss) loss[i] = of.loss(y[i], margin[i]);
     }
-    gradient[i] = slope.gradient;
-    hessian[i] = slope.hessian;
+    if constexpr (kAsked != Asked::kLosses) {
+      gradient[i] = slope.gradient;
+      hessian[i] = slope.hessian;
+    }
   }
 }
 
 #if HARDWOOD_X86
-template <bool kLoss, class Loss>
+template <Asked kAsked, class Loss>
 [[gnu::target("avx2")]] void look_avx2(const Loss& of, std::size_t n, const Looks& rows) {
-  look_at_rows<kLoss>(of, n, rows);
+  look_at_rows<kAsked>(of, n, rows);
 }
 #endif
-/// `kLoss`: the losses are asked for, too.
-template <bool kLoss, class Loss>
+template <Asked kAsked, class Loss>
 void look(const Loss& of, std::size_t n, const Looks& rows) {
 #if HARDWOOD_X86
-  if (has_avx2()) return look_avx2<kLoss>(of, n, rows);
+  if (has_avx2()) return look_avx2<kAsked>(of, n, rows);
 #endif
-  look_at_rows<kLoss>(of, n, rows);
+  look_at_rows<kAsked>(of, n, rows);
 }
 
 /// Call `body(loss)` with the loss that is meant; `parameter` is its bend or its share.

@@ -10,6 +10,25 @@
 
 namespace hardwood::grow {
 
+/// Of four packed cells: x0, x0 + x1, x0 + x1 + x2, and all.
+[[gnu::target("avx2")]] inline __m256i running_sums(__m256i x) {
+  const __m256i pairs = _mm256_add_epi64(x, _mm256_slli_si256(x, 8));  // x0, x0+x1, x2, x2+x3
+  const __m256i low = _mm256_permute4x64_epi64(pairs, 0x50);           // twice x0, twice x0+x1
+  return _mm256_add_epi64(pairs, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
+}
+
+/// Undo the order in which shuffling two registers leaves their halves.
+[[gnu::target("avx2")]] inline __m256i in_order(__m256 mixed) {
+  return _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), 0xd8);
+}
+/// The upper halves of eight packed cells, and the lower ones.
+[[gnu::target("avx2")]] inline __m256i gradients(__m256i first, __m256i second) {
+  return in_order(_mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), 0xdd));
+}
+[[gnu::target("avx2")]] inline __m256i hessians(__m256i first, __m256i second) {
+  return in_order(_mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), 0x88));
+}
+
 /// Eight thresholds at once, in float, with a slack that covers its rounding: what cannot win is
 /// passed over, what might is judged in double by the same code as everywhere. So speed comes from
 /// here and the answer does not.

@@ -71,14 +71,8 @@ class Search {
   }
 
 #if HARDWOOD_X86
-  /// Whether float arithmetic can tell which thresholds are worth a look: scores must be quotients
-  /// of what floats hold without overflow.
   bool can_screen() const {
-    const double most_g = Stat::kMaxSum * node_.grid.g_step;
-    const double weight = node_.sums(node_.total).h + 2 * node_.rules.reg_lambda;
-    return node_.plain && bins_.movers == Movers::kAll && !bins_.window.blank &&
-           most_g * most_g * weight < 1e37 && weight * weight < 1e37 && node_.grid.g_bits <= 40 &&
-           node_.grid.h_bits <= 40;
+    return node_.template can_screen<Stat>() && bins_.movers == Movers::kAll && !bins_.window.blank;
   }
 
   void run_screened();
@@ -168,11 +162,6 @@ class Search {
 
 #if HARDWOOD_X86
 
-/// Undo the order in which shuffling two registers leaves their halves.
-[[gnu::target("avx2")]] __m256i in_order(__m256 mixed) {
-  return _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), 0xd8);
-}
-
 [[gnu::target("avx2")]] void store(std::int32_t* to, __m256i sums) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sums);
 }
@@ -197,20 +186,16 @@ class Search {
   __m256i sum = _mm256_setzero_si256();  // of all bins before, in every lane
   // Four sums that end before each bin: (0, x0, x0 + x1, x0 + x1 + x2) + sum.
   const auto next = [&](std::size_t k) __attribute__((target("avx2"))) {
-    const __m256i x = load(k);
-    const __m256i pairs = _mm256_add_epi64(x, _mm256_slli_si256(x, 8));  // x0, x0+x1, x2, x2+x3
-    const __m256i low = _mm256_permute4x64_epi64(pairs, 0x50);           // twice x0, twice x0+x1
-    const __m256i high = _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0);
-    const __m256i inclusive = _mm256_add_epi64(pairs, high);
+    const __m256i x = load(k), inclusive = running_sums(x);
     const __m256i exclusive = _mm256_add_epi64(_mm256_sub_epi64(inclusive, x), sum);
     sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(inclusive, 0xff));
     return exclusive;
   };
   // A feature has a multiple of eight cells, so those read past n_bins are its own.
   for (std::size_t k = 0; k < n_bins; k += kLanes) {
-    const __m256 first = _mm256_castsi256_ps(next(k)), second = _mm256_castsi256_ps(next(k + 4));
-    store(prefix.h + k, in_order(_mm256_shuffle_ps(first, second, 0x88)));
-    store(prefix.g + k, in_order(_mm256_shuffle_ps(first, second, 0xdd)));
+    const __m256i first = next(k), second = next(k + 4);
+    store(prefix.h + k, hessians(first, second));
+    store(prefix.g + k, gradients(first, second));
   }
   if (n_bins % kLanes == 0) {
     const auto total = _mm256_extract_epi64(sum, 0);

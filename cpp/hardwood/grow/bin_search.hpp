@@ -32,6 +32,16 @@ struct SearchedNode {
               std::isinf(value_high)) {}
 
   Sums sums(const GridSum& sum) const { return grid.real(sum); }
+
+  /// Whether float arithmetic can tell which thresholds are worth a look (see Screen): scores must
+  /// be quotients of what floats hold without overflow.
+  template <class Stat>
+  bool can_screen() const {
+    const double most_g = Stat::kMaxSum * grid.g_step;
+    const double weight = sums(total).h + 2 * rules.reg_lambda;
+    return plain && most_g * most_g * weight < 1e37 && weight * weight < 1e37 &&
+           grid.g_bits <= 40 && grid.h_bits <= 40;
+  }
 };
 
 /// Which rows the adversary moves: all, or those of one class, which the sign of g tells.

@@ -23,6 +23,7 @@ template <class Stat>
 struct TreeMemory {
   RowSet<typename Stat::Row> rows;
   HistogramPool<typename Stat::Cell> pool;
+  Pool aside;  ///< for rows that are being moved
 };
 
 /// The grower's table of bins: thresholds are edges, sums are histograms.
@@ -61,6 +62,7 @@ class BinTable {
         draws_(plan.by_column),
         rows_(memory.rows),
         pool_(memory.pool),
+        aside_(memory.aside),
         part_(part),
         sums_(plan, memory.rows, memory.pool, part),
         leaves_(leaves) {
@@ -160,7 +162,7 @@ class BinTable {
     auto& [parent, left, right, kept, left_kept, right_kept] = family;
     if (!may_split(left) && !may_split(right)) return;
     left.end = right.begin = with_sides(binned_, parent.split, [&](const auto& sides) {
-      return rows_.partition(parent.begin, parent.end, sides, n_threads);
+      return rows_.partition(parent.begin, parent.end, sides, n_threads, aside_);
     });
     left.has_rows = right.has_rows = true;
   }
@@ -418,6 +420,7 @@ class BinTable {
   bool draws_;
   RowSet<typename Stat::Row>& rows_;
   HistogramPool<Cell>& pool_;
+  Pool& aside_;
   Part part_;
   NodeSums<Stat> sums_;
   std::vector<const Pass*> passes_;

@@ -94,13 +94,13 @@ struct SetOrder {
   /// key would be 0. `bins_of(i)` are the bins of step i.
   template <class BinsOf>
   SetOrder(std::span<const Step> steps, BinsOf&& bins_of) {
-    std::vector<std::size_t> filled;
+    std::vector<std::pair<double, std::size_t>> filled;  // key, step
+    filled.reserve(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].has_rows) filled.push_back(i);
+      if (steps[i].has_rows) filled.emplace_back(steps[i].key, i);
     }
-    std::ranges::sort(filled, [&](std::size_t a, std::size_t b) {
-      return std::pair(steps[a].key, a) < std::pair(steps[b].key, b);
-    });
+    std::ranges::sort(filled);
+    step_end.reserve(filled.size() + 1);
     const auto put = [&](std::size_t i) {
       for (const bins::Code bin : bins_of(i)) bins.push_back(bin);
     };
@@ -112,8 +112,8 @@ struct SetOrder {
       step_end.push_back(bins.size());
       emptied = true;
     };
-    for (const std::size_t i : filled) {
-      if (!emptied && steps[i].key >= 0) put_empty();
+    for (const auto& [key, i] : filled) {
+      if (!emptied && key >= 0) put_empty();
       put(i);
       step_end.push_back(bins.size());
     }

@@ -166,17 +166,19 @@ class CertifiedHistograms {
     const auto code_of = [=](const Row& row) {
       return codes + std::size_t{row.row & ~kShared} * Codes::kRowCodes;
     };
-    const auto add_place = [=](std::size_t j, const Code* code, const Cell& cell) {
-      cells[2 * j * stride + code[first + j]] += cell;
-      cells[(2 * j + 1) * stride + code[second + j]] += cell;
-    };
     const auto add_row = [&](const Code* code, const Cell& cell) {
+      const Code* const if_lower = code + first;
+      const Code* const if_higher = code + second;
+      const auto add_place = [&](std::size_t j) {
+        cells[2 * j * stride + if_lower[j]] += cell;
+        cells[(2 * j + 1) * stride + if_higher[j]] += cell;
+      };
       if constexpr (kFeatures > 0) {
 #pragma GCC unroll 8
-        for (std::size_t j = 0; j < kFeatures; ++j) add_place(j, code, cell);
+        for (std::size_t j = 0; j < kFeatures; ++j) add_place(j);
       } else {
         for (const Feature feature : block.features) {
-          add_place(codes_.place_of(static_cast<std::size_t>(feature)), code, cell);
+          add_place(codes_.place_of(static_cast<std::size_t>(feature)));
         }
       }
     };

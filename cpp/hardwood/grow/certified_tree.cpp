@@ -101,10 +101,9 @@ class Grower {
       histograms_.build_all(rows, cells.data(), n_threads_);
       histograms_.add_parts(part_, {cells.data()});
       std::vector<Split> best(n_blocks(), Split{rules_.least_gain});
-      const NewtonCriterion criterion = search_.criterion(root);
-      parallel_for(n_blocks(), n_threads_, [&](std::size_t b, int) {
-        search_.block(root, criterion, b, cells.data(), best[b]);
-      });
+      const SearchedNode searched = search_.searched(root);
+      parallel_for(n_blocks(), n_threads_,
+                   [&](std::size_t b, int) { search_.block(searched, b, cells.data(), best[b]); });
       root.split = best_of(best);
     }
     nodes_ = {root};
@@ -112,8 +111,7 @@ class Grower {
     if (root.split.feature != kLeaf) {
       open_.push_back({0, std::move(rows), std::move(cells), 0, 0, 0});
     } else {
-      pool_.give_back(std::move(rows.data));
-      pool_.give_back(std::move(cells));
+      close({0, std::move(rows), std::move(cells), 0, 0, 0});
     }
   }
 
@@ -157,9 +155,17 @@ class Grower {
     return open;
   }
 
+  /// A node that stays a leaf.
   void close(Open open) {
+    if (request_.wants_leaf_rows) keep_rows(open.node, router_.list(open.rows));
     pool_.give_back(std::move(open.rows.data));
     pool_.give_back(std::move(open.cells));
+  }
+
+  void keep_rows(std::size_t node, LeafRows rows) {
+    const std::lock_guard guard(nodes_lock_);
+    rows.leaf = static_cast<NodeId>(node);  // its place so far
+    leaf_rows_.push_back(std::move(rows));
   }
 
   bool may_split(const Node& node) const {
@@ -182,7 +188,8 @@ class Grower {
     bool searched = false;  // a child may split
     bool derives = false;   // the histogram of the larger child comes from the parent's
     Rows both;
-    Pooled<Cell> both_cells;  // in parts
+    Pooled<Cell> both_cells;            // in parts
+    typename Router::Listed leaf_rows;  // where both children are leaves
 
     bool left_is_small() const { return left.n_rows <= right.n_rows; }
     Node& small() { return left_is_small() ? left : right; }
@@ -308,6 +315,10 @@ class Grower {
       family.small_open().cells = pool_.take<Cell>(histograms_.n_cells());
       family.large_open().cells = std::move(parent.cells);
     } else {
+      if (request_.wants_leaf_rows) {
+        family.leaf_rows =
+            router_.list(parent.rows, family.stretches, family.sides.data(), n_threads);
+      }
       pool_.give_back(std::move(parent.rows.data));
       pool_.give_back(std::move(parent.cells));
     }
@@ -319,6 +330,13 @@ class Grower {
     family.left_open.node =
         add_children(family.parent.node, family.node, family.left, family.right);
     family.right_open.node = family.left_open.node + 1;
+    if (!family.searched) {
+      if (request_.wants_leaf_rows) {
+        keep_rows(family.left_open.node, std::move(family.leaf_rows.left));
+        keep_rows(family.right_open.node, std::move(family.leaf_rows.right));
+      }
+      return;
+    }
     const auto keep = [&](const Node& child, Open child_open) {
       if (child.split.feature != kLeaf) {
         open.push_back(std::move(child_open));
@@ -342,9 +360,9 @@ class Grower {
          {std::pair{&family.small(), small_cells}, std::pair{&family.large(), large_cells}}) {
       child->split = Split{rules_.least_gain};
       if (!may_split(*child)) continue;
-      const NewtonCriterion criterion = search_.criterion(*child);
+      const SearchedNode searched = search_.searched(*child);
       for (std::size_t b = 0; b < n_blocks(); ++b) {
-        search_.block(*child, criterion, b, cells, child->split);
+        search_.block(searched, b, cells, child->split);
       }
     }
   }
@@ -364,8 +382,8 @@ class Grower {
         histograms_.build_all(large_open.rows, large_cells, n_threads);
       }
     }
-    const NewtonCriterion small_criterion = search_.criterion(small);
-    const NewtonCriterion large_criterion = search_.criterion(large);
+    const SearchedNode small_searched = search_.searched(small);
+    const SearchedNode large_searched = search_.searched(large);
     // One thread lets each block profit from the best split so far; more keep them apart.
     const std::size_t n_best = n_threads > 1 ? n_blocks() : 1;
     std::vector<Split> small_best(n_best, Split{rules_.least_gain}), large_best(small_best);
@@ -377,10 +395,10 @@ class Grower {
         histograms_.build(large_open.rows, b, large_cells);
       }
       if (small_splits) {
-        search_.block(small, small_criterion, b, small_cells, small_best[b % n_best]);
+        search_.block(small_searched, b, small_cells, small_best[b % n_best]);
       }
       if (large_splits) {
-        search_.block(large, large_criterion, b, large_cells, large_best[b % n_best]);
+        search_.block(large_searched, b, large_cells, large_best[b % n_best]);
       }
     });
     small.split = best_of(small_best);
@@ -415,8 +433,10 @@ class Grower {
     left.value_high = right.value_high = node.value_high;
     const int sign = search_.monotonic(node.split.feature);
     if (sign == 0) return;
-    const NewtonCriterion criterion = search_.criterion(node);
-    const auto value = [&](const GridSum& sum) { return criterion.value(grid_.real(sum)); };
+    const SearchedNode searched = search_.searched(node);
+    const auto value = [&](const GridSum& sum) {
+      return searched.criterion.value(searched.sums(sum));
+    };
     const double middle = (value(node.split.left) + value(node.total - node.split.left)) / 2;
     (sign > 0 ? left : right).value_high = middle;
     (sign > 0 ? right : left).value_low = middle;
@@ -427,26 +447,39 @@ class Grower {
   /// From the leaves up, take back the splits that gain too little. Children stand behind their
   /// parents.
   void prune() {
+    std::vector<std::size_t> stays(nodes_.size());  // where the rows of a node are then
+    std::iota(stays.begin(), stays.end(), std::size_t{0});
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       Node& node = nodes_[i];
       if (!node.left || nodes_[node.left].left || nodes_[node.right].left) continue;
-      if (node.split.gain < request_.rules.min_split_gain) node.left = node.right = 0;
+      if (node.split.gain >= request_.rules.min_split_gain) continue;
+      stays[node.left] = stays[node.right] = i;
+      node.left = node.right = 0;
+    }
+    for (std::size_t& place : stays) place = stays[place];
+    for (LeafRows& rows : leaf_rows_) {
+      rows.leaf = static_cast<NodeId>(stays[static_cast<std::size_t>(rows.leaf)]);
     }
   }
 
-  CertifiedTree write() const {
+  CertifiedTree write() {
     CertifiedTree grown;
     grown.g_total = grid_.g_total;
     grown.h_total = grid_.h_total;
-    in_preorder(nodes_, grown.tree, [&](GrownTree& to, const Node& node) {
-      to.value.push_back(static_cast<float>(search_.criterion(node).value(grid_.real(node.total))));
+    const auto describe = [&](GrownTree& to, const Node& node) {
+      to.value.push_back(
+          static_cast<float>(search_.searched(node).criterion.value(grid_.real(node.total))));
       to.cover.push_back(grid_.real(node.total).h);
       to.n_samples.push_back(static_cast<std::int64_t>(node.n_rows));
       grown.candidate.push_back(node.split.candidate);
       const double step = rules_.max_delta_step > 0 ? rules_.max_delta_step : 1 / 0.0;
       grown.value_low.push_back(std::max(node.value_low, -step));
       grown.value_high.push_back(std::min(node.value_high, step));
-    });
+    };
+    const std::vector<NodeId> id_of = in_preorder(nodes_, grown.tree, describe);
+    for (LeafRows& rows : leaf_rows_) rows.leaf = id_of[static_cast<std::size_t>(rows.leaf)];
+    std::ranges::sort(leaf_rows_, {}, &LeafRows::leaf);
+    grown.leaf_rows = std::move(leaf_rows_);
     return grown;
   }
 
@@ -460,7 +493,8 @@ class Grower {
   CertifiedHistograms<Stat, Code> histograms_;
   CertifiedSearch<Stat, Code> search_;
   std::vector<Node> nodes_;  // in any order: the tree is written in preorder
-  std::mutex nodes_lock_;
+  std::vector<LeafRows> leaf_rows_;
+  std::mutex nodes_lock_;  // of both
   std::vector<Open> open_;
 };
 

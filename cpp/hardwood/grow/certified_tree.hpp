@@ -23,9 +23,19 @@ struct CertifiedRequest {
   std::span<const Feature> features;       ///< increasing, or empty: every feature
   std::span<const std::int8_t> monotonic;  ///< one a feature, or empty: no constraint
   NewtonRules rules;
-  std::uint64_t seed = 0;  ///< for the rounding of gradients
+  std::uint64_t seed = 0;        ///< for the rounding of gradients
+  bool wants_leaf_rows = false;  ///< in the answer, from the pool
   int n_threads = 1;
   Part part = {};  ///< `number` is that of rows of the codes
+};
+
+/// The numbers of the rows that can be sent to a leaf: first those that the adversary pushes down,
+/// increasing, then the others, increasing. A leaf can have several lists, and a row can be in more
+/// than one of them.
+struct LeafRows {
+  NodeId leaf = 0;
+  Pooled<std::uint32_t> rows = {};
+  std::size_t n_down = 0;
 };
 
 struct CertifiedTree {
@@ -33,6 +43,7 @@ struct CertifiedTree {
   std::vector<std::uint32_t> candidate;       ///< of a node that splits: where its threshold stands
   std::vector<double> value_low, value_high;  ///< limits of a leaf's value
   double g_total = 0, h_total = 0;            ///< see Grid
+  std::vector<LeafRows> leaf_rows;            ///< in the order of leaves, if they are wanted
 };
 
 /// Grow a tree on rows that go wherever the adversary can send them.

@@ -40,6 +40,9 @@ class Driver {
     return !open_.empty() && (!best_first() || n_leaves_ < max_leaf_nodes_);
   }
 
+  /// Whether the nodes taken so far make as many leaves as there may be.
+  bool is_full() const { return best_first() && n_leaves_ >= max_leaf_nodes_; }
+
   Open pop() {
     if (best_first()) std::pop_heap(open_.begin(), open_.end(), later);
     Open open = std::move(open_.back());

@@ -27,6 +27,7 @@ struct Node {
   /// known, and the range is still the parent's.
   std::ptrdiff_t n_elsewhere = 0;
   bool has_rows = true;  ///< false: they lie somewhere in this range, among the sibling's
+  bool stays = false;    ///< a leaf: the tree may have no more of them
   std::int32_t depth = 0;
   typename S::Sum total{};
   double value_low = -std::numeric_limits<double>::infinity();  ///< bounds that monotone features
@@ -42,7 +43,7 @@ struct Node {
 template <class Criterion, class S>
 bool may_split(const Criterion& criterion, const Node<S>& node) {
   const TreeRules& rules = criterion.rules();
-  return (rules.max_depth < 0 || node.depth < rules.max_depth) &&
+  return !node.stays && (rules.max_depth < 0 || node.depth < rules.max_depth) &&
          node.n_rows() >= rules.min_samples_split &&
          node.n_rows() >= 2 * std::max<std::size_t>(rules.min_samples_leaf, 1) &&
          criterion.may_gain(node.total);
@@ -99,7 +100,7 @@ class Grower {
     for (Open& open : first) driver.push(std::move(open));
     driver.run(std::max(criterion.rules().n_threads, 1), poll_,
                [&](std::vector<Open> batch, int n_threads, std::vector<Open>& more) {
-                 expand(std::move(batch), n_threads, more);
+                 expand(std::move(batch), n_threads, more, driver.is_full());
                });
     for (Open& open : driver.rest()) table_.give_back(std::move(open.kept));
     GrownTree tree;
@@ -120,7 +121,8 @@ class Grower {
     Kept kept;
   };
 
-  void expand(std::vector<Open> batch, int n_threads, std::vector<Open>& more) {
+  /// `last`: the children will not be split.
+  void expand(std::vector<Open> batch, int n_threads, std::vector<Open>& more, bool last) {
     std::vector<Family<Table>> families;
     families.reserve(batch.size());
     {
@@ -130,6 +132,7 @@ class Grower {
         family.parent = nodes_[open.number];
         family.kept = std::move(open.kept);
         make_children(family);
+        family.left.stays = family.right.stays = last;
         nodes_.push_back(family.left);
         nodes_.push_back(family.right);
       }

@@ -100,10 +100,11 @@ HistTable::HistTable(const Table& table, std::span<const Reach> reach, std::size
 
 HistTable::HistTable(bins::Cuts cuts, std::span<const bins::CodedRows> pieces,
                      std::span<const Reach> reach, std::vector<std::uint32_t> number,
-                     std::shared_ptr<Communicator> others, int n_threads, const Kinds& kinds)
+                     std::shared_ptr<Communicator> others, int n_threads, const Kinds& kinds,
+                     const std::function<void(std::size_t)>& let_go)
     : others_(std::move(others)),
       number_(std::move(number)),
-      binned_(std::move(cuts), pieces, part(), n_threads),
+      binned_(std::move(cuts), pieces, part(), n_threads, let_go),
       only_(kinds.only) {
   if (!number_.empty()) check_size("number", number_.size(), n_rows(), "rows");
   for (std::size_t f = 0; f < n_features(); ++f) windows_.emplace_back(binned_, f, reach[f], kinds);

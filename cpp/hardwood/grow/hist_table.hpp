@@ -47,16 +47,19 @@ class HistTable {
   /// Rows that are in codes already: a part of a table whose other parts others have. All of them
   /// grow the same trees at the same time, each on one thread at a time, those of the whole table.
   /// `number`: of each row its position in the whole table, modulo 2^32; empty: that in the part.
-  HistTable(bins::Cuts cuts, std::span<const bins::CodedRows> pieces, std::span<const Reach> reach,
-            std::vector<std::uint32_t> number, std::shared_ptr<Communicator> others, int n_threads,
-            const Kinds& kinds = {});
+  /// `let_go`: as in bins::Binned.
+  HistTable(
+      bins::Cuts cuts, std::span<const bins::CodedRows> pieces, std::span<const Reach> reach,
+      std::vector<std::uint32_t> number, std::shared_ptr<Communicator> others, int n_threads,
+      const Kinds& kinds = {}, const std::function<void(std::size_t)>& let_go = [](auto) {});
   ~HistTable();
 
   std::size_t n_rows() const { return binned_.n_rows(); }
   std::size_t n_features() const { return binned_.n_features(); }
   const bins::Binned& binned() const { return binned_; }
 
-  /// `leaf` (n_rows x n_trees) becomes the leaf of every row, also of rows not sampled.
+  /// `leaf` (n_rows x n_trees) becomes the leaf of every row, also of rows not sampled. It may lie
+  /// where the gradient does: by then that is not needed any more.
   std::vector<GrownTree> grow(const HistRequest& request, Matrix<std::int32_t> leaf);
 
   /// A classification tree; see `grow_class_tree`. `checkpoint` as in a request.

@@ -57,8 +57,9 @@ void add(std::span<const typename Stat::Row> rows, std::size_t stride, const Pas
 }
 
 template <class Stat, std::size_t kWidth, bool kSides, std::size_t kCodes>
-void add_apart(std::span<const typename Stat::Row> rows, std::span<const Pass* const> passes,
-               std::size_t n_sides, typename Stat::Cell* cells) {
+void add_apart(std::span<const typename Stat::Row> rows, std::size_t stride,
+               std::span<const Pass* const> passes, std::size_t n_sides,
+               typename Stat::Cell* cells) {
   std::array<const bins::Code*, kWidth> codes;
   std::array<typename Stat::Cell*, kWidth> to;
   for (std::size_t j = 0; j < kWidth; ++j) {
@@ -69,12 +70,13 @@ void add_apart(std::span<const typename Stat::Row> rows, std::span<const Pass* c
     const auto cell = row.cell();
     const std::size_t side = kSides ? row.side() * kCodes : 0;
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kWidth; ++j) to[j][side + codes[j][row.row]] += cell;
+    for (std::size_t j = 0; j < kWidth; ++j) to[j][side + codes[j][row.row * stride]] += cell;
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t ahead = std::min(i + kAhead, rows.size() - 1);
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kWidth; ++j) __builtin_prefetch(codes[j] + rows[ahead].row);
+    for (std::size_t j = 0; j < kWidth; ++j)
+      __builtin_prefetch(codes[j] + rows[ahead].row * stride);
     add_row(rows[i]);
   }
 }
@@ -156,6 +158,7 @@ HistogramPlan::HistogramPlan(const bins::Binned& binned, std::span<const Feature
 }
 
 void HistogramPlan::plan_columns(const bins::Binned& binned, std::span<const Feature> features) {
+  stride = binned.stride();
   for (const Feature feature : features) {
     passes.push_back({.codes = binned.column(static_cast<std::size_t>(feature)),
                       .offset = {0},
@@ -238,7 +241,7 @@ void add_columns(std::span<const typename Stat::Row> rows, const HistogramPlan& 
     const auto with = [&]<bool kSides>() {
       (plan.n_codes == 256
            ? add_apart<Stat, kWidth, kSides, 256>
-           : add_apart<Stat, kWidth, kSides, 64>)(rows, passes, plan.n_sides, cells);
+           : add_apart<Stat, kWidth, kSides, 64>)(rows, plan.stride, passes, plan.n_sides, cells);
     };
     plan.n_sides > 1 ? with.template operator()<true>() : with.template operator()<false>();
   };

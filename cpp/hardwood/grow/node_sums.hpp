@@ -78,7 +78,7 @@ class NodeSums {
   std::size_t n_bytes() const { return plan_.n_cells * sizeof(Cell); }
 
   /// Add up over all parts what each of these tables has in the columns of `passes`, all together.
-  /// Only bins that exist travel.
+  /// Only bins that exist travel, those of a column that features share once.
   void add_parts(std::span<Cell* const> tables, std::span<const Pass* const> passes,
                  const bins::Binned& binned) const {
     if (tables.empty()) return;
@@ -91,6 +91,10 @@ class NodeSums {
               const auto feature = static_cast<std::size_t>(pass->feature[i]);
               Cell* const of_column =
                   cells + (side * pass->n_columns() + pass->column[i]) * plan_.n_codes;
+              if (const std::size_t n_shared = pass->shared[i].size()) {
+                if (i == 0 || pass->column[i] != pass->column[i - 1]) visit(of_column, n_shared);
+                continue;
+              }
               visit(of_column, binned.n_bins(feature));
               if (binned.has_missing(feature)) visit(of_column + binned.missing_code(), 1);
             }

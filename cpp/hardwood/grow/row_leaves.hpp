@@ -82,9 +82,7 @@ struct RowLeaves {
                       for (std::size_t i = begin; i < end; ++i) {
                         const Node* node = nodes.data();
                         while (node->left) {
-                          const bool left = with_sides(binned, node->split, [&](const auto& split) {
-                            return split.goes_left(outside[i]);
-                          });
+                          const bool left = goes_left(binned, node->split, outside[i]);
                           node = &nodes[left ? node->left : node->right];
                         }
                         leaf[outside[i] * stride] = id_of[node->number];

@@ -18,15 +18,17 @@ class SetSearch {
         best_(best),
         n_bins_(bins.window.n_bins),
         signs_(bins.below && bins.window.moves && node.rules.inner == Inner::kExact),
+        moves_(bins.window.changes.any || bins.window.blank),
         walk_(bins.window.changes, n_bins_),
         all_(n_bins_),
-        movers_(n_bins_) {
+        movers_(moves_ ? n_bins_ : 0) {
     const bool join = node.total.g >= 0;
     for (std::size_t bin = 0; bin < n_bins_; ++bin) {
       const GridSum above = Stat::sum(bins.cells[bin]);
       const GridSum below = bins.below ? Stat::sum(bins.below[bin]) : GridSum{};
       all_[bin] = above + below;
       present_ += all_[bin];
+      if (!moves_) continue;
       Part& part = movers_[bin];
       if (bins.movers != Movers::kBelow) part.sum += above;
       if (bins.movers != Movers::kAbove) part.sum += below;
@@ -41,6 +43,7 @@ class SetSearch {
   }
 
   void run() {
+    if (!can_win()) return;
     const Sums total = node_.sums(node_.total);
     const double mean = total.h > 0 ? total.g / total.h : 0;
     const auto step_of = [&](std::span<const bins::Code> some) -> SetOrder::Step {
@@ -80,9 +83,24 @@ class SetSearch {
     }
   };
 
+  /// A cheap no: whether any set can beat the best split so far. G^2 / H of two bins together is at
+  /// most the sum of theirs, so both sides of a split score no more than all bins apart.
+  bool can_win() const {
+    if (!node_.plain) return true;
+    double apart = 0;
+    const auto add = [&](const GridSum& sum) {
+      const Sums sums = node_.sums(sum);
+      if (sums.g != 0) apart += sums.g * sums.g / sums.h;  // infinite without weight: who knows
+    };
+    for (const GridSum& sum : all_) add(sum);
+    add(missing_);
+    constexpr double kSlack = 1e-9;  // more than what rounding loses
+    return apart * (1 + kSlack) >= 2 * (bar() + node_.rules.min_split_gain) + node_.score;
+  }
+
   void cross(bins::Code bin) {
     crossed_ += all_[bin];
-    crossed_movers_ += movers_[bin];
+    if (moves_) crossed_movers_ += movers_[bin];
     walk_.cross(bin, [&](bins::Code of, bool left, bool begins) {
       Part& part = ambiguous_[left];
       begins ? part += movers_[of] : part -= movers_[of];
@@ -127,9 +145,11 @@ class SetSearch {
     }
   }
 
+  /// What a gain must exceed.
+  double bar() const { return best_.feature == kLeaf ? node_.rules.least_gain : best_.gain; }
+
   bool beats(double gain, std::size_t number) const {
-    const double bar = best_.feature == kLeaf ? node_.rules.least_gain : best_.gain;
-    return gain > bar ||
+    return gain > bar() ||
            (gain == best_.gain && (bins_.feature < best_.feature ||
                                    (bins_.feature == best_.feature && number < best_.bin)));
   }
@@ -139,6 +159,7 @@ class SetSearch {
   BinSplit& best_;
   std::size_t n_bins_;
   bool signs_;
+  bool moves_;  // whether the adversary can do anything to these categories
   SetWalk walk_;
   std::vector<GridSum> all_;
   std::vector<Part> movers_;

@@ -1,5 +1,8 @@
 #include "hardwood/ensemble/certified.hpp"
 
+#include <cmath>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "check.hpp"
@@ -17,10 +20,21 @@ using tests::that;
 struct Run {
   std::vector<float> low, high;
   std::vector<grow::GrownTree> trees;
+
+  void check_same(const Run& other) const {
+    check(low == other.low && high == other.high, "the same margins");
+    for (std::size_t k = 0; k < trees.size(); ++k) {
+      check(that(trees[k].feature) == other.trees[k].feature, "the same features");
+      check(that(trees[k].threshold) == other.trees[k].threshold, "the same thresholds");
+      check(that(trees[k].value) == other.trees[k].value, "the same values");
+    }
+  }
 };
 
-/// A few rounds; three classes against the rest.
-Run boost(std::size_t n_rows, int n_threads) {
+/// A few rounds, of which `adjust` can change what is asked; three classes against the rest, and a
+/// feature with missing values.
+Run boost(std::size_t n_rows, int n_threads,
+          const std::function<void(CertifiedRound&)>& adjust = {}) {
   constexpr std::size_t kFeatures = 3, kClasses = 3;
   tests::Random random(1);
   std::vector<double> x(n_rows * kFeatures);
@@ -28,6 +42,7 @@ Run boost(std::size_t n_rows, int n_threads) {
   std::vector<float> y(n_rows);
   for (std::size_t i = 0; i < n_rows; ++i) {
     y[i] = static_cast<float>(static_cast<int>(2.999 * x[i * kFeatures]));
+    if (random.below(20) == 0) x[i * kFeatures + 2] = std::nan("");
   }
   const std::vector<Reach> reach(kFeatures, {0.02, 0.02, -9, 9});
   CertifiedBoosting<std::uint8_t> boosting(bins::DenseTable<double>{{x.data(), n_rows, kFeatures}},
@@ -39,6 +54,7 @@ Run boost(std::size_t n_rows, int n_threads) {
   round.high = {run.high.data(), n_rows, kClasses};
   round.rules.max_depth = 4;
   round.rules.n_threads = n_threads;
+  if (adjust) adjust(round);
   for (round.seed = 0; round.seed < 3; ++round.seed) run.trees = boosting.step(round);
   return run;
 }
@@ -48,11 +64,39 @@ const Case any_number_of_threads{
       for (const std::size_t n_rows : {300u, 20'000u}) {  // both grids
         const Run one = boost(n_rows, 1);
         for (const int n_threads : {2, 4}) {
-          const Run more = boost(n_rows, n_threads);
-          check(one.low == more.low && one.high == more.high, "the same margins");
-          check(that(one.trees[2].threshold) == more.trees[2].threshold, "the same trees");
+          one.check_same(boost(n_rows, n_threads));
         }
         check(that(one.low) != one.high, "somebody can be moved");
+      }
+    }};
+
+const Case screened{"ensemble: certified boosting judges every candidate that might win", [] {
+                      // With a penalty so small that no sum feels it, all candidates are judged one
+                      // by one.
+                      const auto judge_all = [](CertifiedRound& round) {
+                        round.rules.reg_alpha = 1e-300;
+                      };
+                      boost(20'000, 1).check_same(boost(20'000, 1, judge_all));
+                    }};
+
+const Case reached{
+    "ensemble: certified trees note the rows of their leaves as these are found from outside", [] {
+      for (const std::size_t n_rows : {300u, 20'000u}) {
+        for (const double min_split_gain : {0.0, 1.0}) {
+          const auto noted = [&](CertifiedRound& round) {
+            round.rules.min_split_gain = min_split_gain;
+          };
+          const std::vector<std::uint8_t> all(n_rows, 1);
+          const auto found = [&](CertifiedRound& round) {
+            noted(round);
+            round.sampled = all;  // where rows are drawn, nobody notes anything
+          };
+          const Run run = boost(n_rows, 2, noted);
+          run.check_same(boost(n_rows, 2, found));
+          check(run.trees[0].feature.size() > 1, "there are splits");
+          const bool fewer = run.trees[0].feature.size() < boost(n_rows, 2).trees[0].feature.size();
+          check(that(fewer) == (min_split_gain > 0), "some are taken back");
+        }
       }
     }};
 

@@ -141,5 +141,63 @@ const Case pinned_to_the_criterion{
       check(that(n_splits) > 300, "most nodes should have a split: " + std::to_string(n_splits));
     }};
 
+const Case sets_and_the_best_so_far{
+    "grow: sets of categories replace a split that they beat, and no other", [] {
+      std::mt19937 random(11);
+      constexpr Feature kOwn = 3;
+      std::size_t n_splits = 0;
+      for (int trial = 0; trial < 400; ++trial) {
+        const std::int32_t n_categories = 2 + trial % 9;
+        std::vector<double> x(60);
+        for (double& value : x) {
+          value = static_cast<double>(random() % static_cast<unsigned>(n_categories));
+          if (trial % 3 == 0 && random() % 5 == 0) value = std::nan("");
+        }
+        const Reach reach{0, 0, -kInfinity, kInfinity};
+        Kinds kinds;
+        kinds.n_categories = {&n_categories, 1};
+        const bins::Binned binned(bins::DenseTable<double>{{x.data(), x.size(), 1}}, {&reach, 1},
+                                  kCodes, 1, {}, kinds.n_categories);
+        const Window window(binned, 0, reach, kinds);
+        std::vector<Packed::Cell> cells(kCodes);
+        GridSum total;
+        for (std::uint32_t i = 0; i < x.size(); ++i) {
+          const Packed::Row row{i,
+                                static_cast<std::int16_t>(static_cast<int>(random() % 2001) - 900),
+                                static_cast<std::uint16_t>(random() % (trial % 5 == 0 ? 2 : 300))};
+          cells[binned.column(0)[i]] += row.cell();
+          total += Packed::sum(row.cell());
+        }
+        NewtonRules rules;
+        rules.reg_lambda = trial % 2;
+        rules.min_child_weight = 0;
+        rules.min_split_gain = trial % 4 == 0 ? 0.01 : 0;
+        const SearchedNode node(total, Grid{10, 10, false}, rules, -kInfinity, kInfinity);
+        const FeatureBins<Packed> bins{
+            cells.data(),          nullptr, nullptr, binned.missing_code(),
+            binned.has_missing(0), window,  kOwn,    0};
+        const auto after = [&](BinSplit best) {
+          search_bins<Packed>(bins, node, true, best);
+          return best;
+        };
+        const BinSplit alone = after({});
+        if (alone.feature == kLeaf) continue;
+        ++n_splits;
+        for (const double gain : {std::nextafter(alone.gain, 0), alone.gain,
+                                  std::nextafter(alone.gain, kInfinity), 2 * alone.gain}) {
+          for (const Feature other : {kOwn - 1, kOwn + 1}) {
+            BinSplit before;
+            before.feature = other;
+            before.gain = gain;
+            const bool wins = alone.gain > gain || (alone.gain == gain && kOwn < other);
+            check(that(after(before).feature) == (wins ? kOwn : other),
+                  "trial " + std::to_string(trial) + ": gain " + std::to_string(alone.gain) +
+                      " after " + std::to_string(gain));
+          }
+        }
+      }
+      check(that(n_splits) > 300, "most nodes should have a split: " + std::to_string(n_splits));
+    }};
+
 }  // namespace
 }  // namespace hardwood::tests

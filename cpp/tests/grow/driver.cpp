@@ -78,7 +78,9 @@ const Case orders{"driver: every order takes every node once", [] {
 const Case leaves{
     "driver: a limit of k leaves allows k - 1 splits and tells what is left", [] {
       Driver driver(3, Order::kTasks);
+      check(!driver.is_full(), "there is room for splits");
       check(that(batches(driver, 100, 2).size()) == 2, "two splits make three leaves");
+      check(driver.is_full(), "there is room for none");
       check(that(driver.rest().size()) == 3, "three leaves that could have been split");
     }};
 

@@ -78,6 +78,7 @@ struct Data {
         x.push_back(f % 2 && random() % 20 == 0 ? std::nanf("") : normal(random));
       }
       x[i * d + 4] = static_cast<float>(random() % 3);
+      if (!std::isnan(x[i * d + 5])) x[i * d + 5] = static_cast<float>(random() % 2);
       const float* const row = x.data() + i * d;
       for (std::size_t k = 0; k < n_trees; ++k) {
         gradient.push_back(std::sin(3 * row[2 * k]) + 0.5f * normal(random));
@@ -215,7 +216,8 @@ const Case same_trees_in_parts{
           {.inner = Inner::kPaper, .few_features = true, .min_samples_leaf = 30},
           {.inner = Inner::kExact, .sampled = true, .max_features = 3},
       };
-      for (const std::size_t n_rows : {1500, 9000}) {  // in wide cells, in packed ones
+      // In wide cells, in packed ones, with features that share a column.
+      for (const std::size_t n_rows : {1500, 9000, 70'000}) {
         const Data data(n_rows, n_rows > 8192 ? 1 : 2);
         for (std::size_t v = 0; v < variants.size(); ++v) {
           check_parts(data, 1 + v % 4, variants[v],

@@ -17,6 +17,7 @@ from xgboost.tracker import RabitTracker
 
 import distributed
 from distributed import Client, Future, Queue, Semaphore
+from hardwood.dask.scheduler import telling_of_a_lost_scheduler
 from hardwood.distributed.communicator import connect
 from hardwood.distributed.fit import finished
 from hardwood.distributed.plan import Call, Coded, Held, Piece, Plan, encode, hold, make_plan
@@ -27,7 +28,7 @@ from hardwood.estimators._base import RobustEstimator
 T = TypeVar("T")
 
 _logger = logging.getLogger("hardwood")
-_PULSE = 0.2  # seconds between two looks at a job
+_PULSE = 0.1  # seconds between two looks at a job
 _PORT_WAITS = 90.0  # seconds: systems keep a port closed for 60
 _PING = 5.0  # seconds a worker has to say that it is there
 
@@ -47,7 +48,7 @@ class Cluster:
         The system keeps a port closed for a minute after its use, so several let fits and
         restarts follow each other at once. Workers also connect to each other.
     timeout : int, default=120
-        Seconds after which a worker that does not answer is given up.
+        Seconds after which a worker, or the scheduler, that does not answer is given up.
     checkpoint_every : int, default=10
         Rounds between two checkpoints, from which training goes on when a worker is lost.
     workers : sequence of str or None, default=None
@@ -121,7 +122,7 @@ def fit_on(
     """Fit; gives an ordinary estimator."""
     refuse(estimator, held is not None)
     client = cluster.client or distributed.default_client()
-    with _telling_of_a_lost_scheduler(client):
+    with telling_of_a_lost_scheduler(client, cluster.timeout, "the fit", "fit"):
         plan, outcome = _train(client, cluster, estimator, pieces, held)
     return finished(plan, outcome)
 
@@ -146,20 +147,6 @@ def _train(
     del on_cluster  # bins are all that is needed from here on
     with _in_line(client):
         return plan, _Job(client, cluster, plan, coded, of_held).run()
-
-
-@contextlib.contextmanager
-def _telling_of_a_lost_scheduler(client: Client) -> Iterator[None]:
-    address = client.scheduler.address
-    try:
-        yield
-    except (OSError, CancelledError) as error:
-        if client.status == "running":
-            raise
-        raise CommunicationError(
-            f"The connection to the scheduler at {address} was lost, and with it the fit; start "
-            f"the cluster again and fit once more."
-        ) from error
 
 
 @contextlib.contextmanager
@@ -312,12 +299,14 @@ class _Job:
             gone = set(tasks) - self._alive()
             ended = {a for a, task in tasks.items() if task.status != "pending"}
             if not gone and not ended:
+                time.sleep(_PULSE)
                 continue
             # Whoever is left fails, too, as soon as it asks the lost one for something.
             failed_at = failed_at or time.monotonic()
             left = set(tasks) - gone - ended
             silent = {address for address in left if not self._answers(address)}
             if left - silent and time.monotonic() - failed_at < 2 * self.cluster.timeout:
+                time.sleep(_PULSE)
                 continue
             outcome = self._hear()
             if outcome is None:
@@ -327,14 +316,12 @@ class _Job:
 
     def _hear(self) -> Outcome | None:
         """Take what the workers have sent: checkpoints, in the end the outcome."""
-        while True:
-            try:
-                news = pickle.loads(self.news.get(timeout=_PULSE))
-            except TimeoutError:
-                return None
+        # To wait on the scheduler would end in an error in its log each time that nothing comes.
+        for news in map(pickle.loads, self.news.get(batch=True)):
             if isinstance(news, Outcome):
                 return news
             self.checkpoint = news
+        return None
 
     def _answers(self, address: str) -> bool:
         try:

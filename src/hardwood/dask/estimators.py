@@ -52,9 +52,9 @@ class RobustGradientBoostingClassifier(boosting.RobustGradientBoostingClassifier
         **options : Any
             `client` (default: the current one); `tracker_host` and `tracker_port`, where workers
             meet on the client (default: its address, any port; a sequence: the first free one);
-            `timeout`, seconds after which a worker that does not answer is given up (default: 120);
-            `checkpoint_every`, rounds between two checkpoints (default: 10); `workers`, addresses
-            of those to use (default: all).
+            `timeout`, seconds after which a worker or scheduler that does not answer is given up
+            (default: 120); `checkpoint_every`, rounds between two checkpoints (default: 10);
+            `workers`, addresses of those to use (default: all).
 
         Returns
         -------
@@ -96,9 +96,9 @@ class RobustGradientBoostingRegressor(boosting.RobustGradientBoostingRegressor):
         **options : Any
             `client` (default: the current one); `tracker_host` and `tracker_port`, where workers
             meet on the client (default: its address, any port; a sequence: the first free one);
-            `timeout`, seconds after which a worker that does not answer is given up (default: 120);
-            `checkpoint_every`, rounds between two checkpoints (default: 10); `workers`, addresses
-            of those to use (default: all).
+            `timeout`, seconds after which a worker or scheduler that does not answer is given up
+            (default: 120); `checkpoint_every`, rounds between two checkpoints (default: 10);
+            `workers`, addresses of those to use (default: all).
 
         Returns
         -------
@@ -129,9 +129,9 @@ class RobustRandomForestClassifier(forest.RobustRandomForestClassifier):
         **options : Any
             `client` (default: the current one); `tracker_host` and `tracker_port`, where workers
             meet on the client (default: its address, any port; a sequence: the first free one);
-            `timeout`, seconds after which a worker that does not answer is given up (default: 120);
-            `checkpoint_every`, rounds between two checkpoints (default: 10); `workers`, addresses
-            of those to use (default: all).
+            `timeout`, seconds after which a worker or scheduler that does not answer is given up
+            (default: 120); `checkpoint_every`, rounds between two checkpoints (default: 10);
+            `workers`, addresses of those to use (default: all).
 
         Returns
         -------

@@ -8,15 +8,21 @@ import dask
 import dask.array as da
 import numpy as np
 import numpy.typing as npt
+from dask.base import get_scheduler
 
 import hardwood as hw
+from distributed import Client
 from hardwood.dask.collections import is_frame, partitions
+from hardwood.dask.scheduler import telling_of_a_lost_scheduler
 from hardwood.model.given import Given
 from hardwood.threat import Threat
 
 
 def predict(model: Any, X: Any, *, method: str = "predict") -> Any:
     """Predict the partitions of a collection, lazily.
+
+    Whoever computes the answer waits for the scheduler, however long it hangs: pass a deadline to
+    ``distributed.wait`` or to a future's ``result``.
 
     Parameters
     ----------
@@ -58,7 +64,9 @@ def _predicted(model: Any, method: str, rows: Any, named: bool = True) -> Any:
     return getattr(model, method)(pd.DataFrame(rows, columns=model.feature_names_in_))
 
 
-def certify(model: Any, X: Any, y: Any, threat: Threat, **options: Any) -> "hw.Certificate":
+def certify(
+    model: Any, X: Any, y: Any, threat: Threat, *, timeout: int = 120, **options: Any
+) -> "hw.Certificate":
     """Certify the rows of a collection; see `hardwood.certify`.
 
     Parameters
@@ -69,6 +77,8 @@ def certify(model: Any, X: Any, y: Any, threat: Threat, **options: Any) -> "hw.C
         Rows and labels.
     threat : Threat
         What the adversary may do.
+    timeout : int, default=120
+        Seconds after which a scheduler that does not answer is given up.
     **options : Any
         Of `hardwood.certify`; a `time_limit` is one for each partition.
 
@@ -77,11 +87,13 @@ def certify(model: Any, X: Any, y: Any, threat: Threat, **options: Any) -> "hw.C
     Certificate
         Of all rows, in order.
     """
-    result: hw.Certificate = _asked(hw.certify, model, X, y, (threat,), options)
+    result: hw.Certificate = _asked(hw.certify, model, X, y, (threat,), options, timeout)
     return result
 
 
-def minimal_distance(model: Any, X: Any, y: Any, **options: Any) -> "hw.DistanceResult":
+def minimal_distance(
+    model: Any, X: Any, y: Any, *, timeout: int = 120, **options: Any
+) -> "hw.DistanceResult":
     """Find the smallest change that fools the model, row by row; see `hardwood.minimal_distance`.
 
     Parameters
@@ -90,6 +102,8 @@ def minimal_distance(model: Any, X: Any, y: Any, **options: Any) -> "hw.Distance
         Anything that `load_model` takes.
     X, y : dask.array, dask.dataframe or list of delayed partitions
         Rows and labels.
+    timeout : int, default=120
+        Seconds after which a scheduler that does not answer is given up.
     **options : Any
         Of `hardwood.minimal_distance`; a `time_limit` is one for each partition.
 
@@ -98,11 +112,13 @@ def minimal_distance(model: Any, X: Any, y: Any, **options: Any) -> "hw.Distance
     DistanceResult
         Of all rows, in order.
     """
-    result: hw.DistanceResult = _asked(hw.minimal_distance, model, X, y, (), options)
+    result: hw.DistanceResult = _asked(hw.minimal_distance, model, X, y, (), options, timeout)
     return result
 
 
-def find_adversarial(model: Any, X: Any, y: Any, **options: Any) -> "hw.AttackResult":
+def find_adversarial(
+    model: Any, X: Any, y: Any, *, timeout: int = 120, **options: Any
+) -> "hw.AttackResult":
     """Attack the rows of a collection; see `hardwood.find_adversarial`.
 
     Parameters
@@ -111,6 +127,8 @@ def find_adversarial(model: Any, X: Any, y: Any, **options: Any) -> "hw.AttackRe
         Anything that `load_model` takes.
     X, y : dask.array, dask.dataframe or list of delayed partitions
         Rows and labels.
+    timeout : int, default=120
+        Seconds after which a scheduler that does not answer is given up.
     **options : Any
         Of `hardwood.find_adversarial`.
 
@@ -119,12 +137,12 @@ def find_adversarial(model: Any, X: Any, y: Any, **options: Any) -> "hw.AttackRe
     AttackResult
         Of all rows, in order.
     """
-    result: hw.AttackResult = _asked(hw.find_adversarial, model, X, y, (), options)
+    result: hw.AttackResult = _asked(hw.find_adversarial, model, X, y, (), options, timeout)
     return result
 
 
 def sample(
-    X: Any, y: Any, n_rows: int = 10_000, *, random_state: int = 0
+    X: Any, y: Any, n_rows: int = 10_000, *, random_state: int = 0, timeout: int = 120
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Draw rows of a collection, each as likely as any other, and bring them here.
 
@@ -136,18 +154,27 @@ def sample(
         How many to draw; all, if there are no more.
     random_state : int, default=0
         Seed of the draw.
+    timeout : int, default=120
+        Seconds after which a scheduler that does not answer is given up.
 
     Returns
     -------
     X, y : array or data frame, array
         In the order of the collection.
     """
-    rows, labels, _ = _drawn(X, y, n_rows, random_state)
+    rows, labels, _ = _drawn(X, y, n_rows, random_state, timeout)
     return rows, labels
 
 
 def audit(
-    model: Any, X: Any, y: Any, threat: Threat | float, *, max_rows: int = 10_000, **options: Any
+    model: Any,
+    X: Any,
+    y: Any,
+    threat: Threat | float,
+    *,
+    max_rows: int = 10_000,
+    timeout: int = 120,
+    **options: Any,
 ) -> "hw.Audit":
     """Audit a model on rows of a collection; see `hardwood.audit`.
 
@@ -166,6 +193,8 @@ def audit(
         What the adversary may do.
     max_rows : int, default=10_000
         Rows to draw; all of them are certified.
+    timeout : int, default=120
+        Seconds after which a scheduler that does not answer is given up.
     **options : Any
         Of `hardwood.audit`; its `random_state` is the seed of this sample, too.
 
@@ -175,7 +204,7 @@ def audit(
         The findings.
     """
     seed = options.get("random_state", 0)
-    rows, labels, n_all = _drawn(X, y, max_rows, seed)
+    rows, labels, n_all = _drawn(X, y, max_rows, seed, timeout)
     report = hw.audit(model, rows, labels, threat, max_rows=max_rows, **options)
     if n_all > len(labels):
         report.content["checks"].append(
@@ -189,10 +218,12 @@ def audit(
     return report
 
 
-def _drawn(X: Any, y: Any, n_rows: int, random_state: int) -> tuple[Any, npt.NDArray[Any], int]:
+def _drawn(
+    X: Any, y: Any, n_rows: int, random_state: int, timeout: int
+) -> tuple[Any, npt.NDArray[Any], int]:
     """Some rows and labels, and how many there are of all."""
     of_rows, of_labels = _alike(X, y)
-    sizes = dask.compute(*[dask.delayed(np.shape)(labels) for labels in of_labels])
+    sizes = _computed([dask.delayed(np.shape)(labels) for labels in of_labels], timeout)
     start = np.concatenate([[0], np.cumsum([size[0] for size in sizes])])
     n_all = int(start[-1])
     if n_all == 0:
@@ -200,11 +231,12 @@ def _drawn(X: Any, y: Any, n_rows: int, random_state: int) -> tuple[Any, npt.NDA
     rng = np.random.default_rng(random_state)
     chosen = np.sort(rng.choice(n_all, min(n_rows, n_all), replace=False))
     at = np.searchsorted(start, chosen, side="right") - 1
-    parts = dask.compute(
-        *[
+    parts = _computed(
+        [
             dask.delayed(_some)(of_rows[i], of_labels[i], chosen[at == i] - start[i])
             for i in np.unique(at)
-        ]
+        ],
+        timeout,
     )
     labels = np.concatenate([part[1] for part in parts])
     return _rows_of([part[0] for part in parts]), labels, n_all
@@ -224,16 +256,32 @@ def _alike(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
     return of_rows, of_labels
 
 
+def _computed(tasks: list[Any], timeout: int) -> Any:
+    """What the tasks give; a scheduler that is lost, or hangs, ends in an error."""
+    client = getattr(get_scheduler(), "__self__", None)
+    if not isinstance(client, Client):  # threads or processes of this machine
+        return dask.compute(*tasks)
+    with telling_of_a_lost_scheduler(client, timeout, "the answer", "ask"):
+        return dask.compute(*tasks)
+
+
 def _asked(
-    question: Callable[..., Any], model: Any, X: Any, y: Any, more: tuple[Any, ...], options: Any
+    question: Callable[..., Any],
+    model: Any,
+    X: Any,
+    y: Any,
+    more: tuple[Any, ...],
+    options: Any,
+    timeout: int,
 ) -> Any:
     sent = dask.delayed(model, pure=True)
     of_rows, of_labels = _alike(X, y)
-    answers = dask.compute(
-        *[
+    answers = _computed(
+        [
             dask.delayed(_answered)(question, sent, rows, labels, more, options)
             for rows, labels in zip(of_rows, of_labels, strict=True)
-        ]
+        ],
+        timeout,
     )
     filled = [answer for answer in answers if answer is not None]
     if not filled:

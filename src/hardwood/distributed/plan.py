@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from hardwood import _check, _sums
+from hardwood import _check, _core, _sums
 from hardwood._check import FloatArray, IntArray
 from hardwood.ensemble.ranked import CategorySums, Ranks
 from hardwood.estimators._base import Columns, RobustEstimator, attacker
@@ -32,7 +32,17 @@ from hardwood.estimators._columns import (
 from hardwood.estimators._columns import encode as as_numbers
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.grow.hist import bins_of_categories, count_codes, in_bins
-from hardwood.grow.sketch import CodedRows, Counts, Cuts, EndCuts, EndRows, Sample, Sketch
+from hardwood.grow.sketch import (
+    CodedRows,
+    Counts,
+    Cuts,
+    Drawn,
+    EndCuts,
+    EndRows,
+    Sample,
+    Sketch,
+    values_kept,
+)
 from hardwood.threat import Reach
 
 T = TypeVar("T")
@@ -175,7 +185,7 @@ class Plan:
 
     def rows(self, piece: Piece) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray | None]:
         """The checked rows, labels and weights of a piece, without rows of no weight."""
-        X, y, weight = checked(self.estimator, piece, self.columns)
+        X, y, weight = self._surveyed(piece) or checked(self.estimator, piece, self.columns)
         if self.classes is None:
             y = _check.targets(y)
         else:
@@ -188,6 +198,24 @@ class Plan:
             kept = np.flatnonzero(weight > 0)
             X, y, weight = X[kept], y[kept], weight[kept]
         return X, y, weight if self.weighted else None
+
+    def _surveyed(
+        self, piece: Piece
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray | None] | None:
+        """A piece of plain numbers as it is: its survey has checked it, and that takes time."""
+        X, y = piece.X, piece.y
+        plain = (
+            isinstance(X, np.ndarray)
+            and X.dtype in (np.float32, np.float64)
+            and X.flags.c_contiguous
+            and isinstance(y, np.ndarray)
+            and y.ndim == 1
+            and y.dtype.kind in "fiub"
+            and not self.columns.categories
+        )
+        if not plain:
+            return None
+        return X, y, None if piece.weight is None else _checked_weight(piece.weight, len(X))
 
     def weights(self, weight: FloatArray | None) -> Float32Array | None:
         """Weights as trees count them."""
@@ -504,13 +532,30 @@ def choose_sample(plan: Plan, pieces: Pieces) -> tuple[Sample, Steps | None]:
     return Sample.of(totals, sum(totals) if steps.whole else plan.n_all), steps
 
 
-def sketch(plan: Plan, sample: Sample, steps: Steps | None, piece: Piece) -> Sketch:
-    """Sketch the values of a piece."""
+def draw(plan: Plan, sample: Sample, steps: Steps | None, piece: Piece) -> Drawn:
+    """Take the rows of a piece that are in the sample."""
     X, _, weight = plan.rows(piece)
     X = plan.as_trained(X if len(X) else np.empty((0, plan.n_features)))
     counts = None if steps is None else steps.counts(plan, weight)
     rows, counts = sample.rows(piece.number, counts)
-    return Sketch.of(X[rows], counts, np.isnan(X).any(axis=0))
+    blank = np.isnan(X)
+    missing = blank.any(axis=0) if blank.any() else np.zeros(X.shape[1], bool)  # mostly none
+    return Drawn(X[rows].astype(np.float32, copy=False), counts, missing)
+
+
+def sketch(plan: Plan, sample: Sample, steps: Steps | None, piece: Piece) -> Sketch:
+    """Sketch the values of a piece."""
+    return Sketch.of(draw(plan, sample, steps, piece))
+
+
+def sketch_all(plan: Plan, pieces: Pieces) -> Sketch:
+    """Sketch the values of all pieces."""
+    sample, steps = choose_sample(plan, pieces)
+    if min(plan.n_all, _core.SAMPLED_ROWS) > values_kept(plan.n_features):
+        whole: Sketch = pieces.together(Call(sketch, plan, sample, steps), Sketch.merged)
+        return whole
+    # Nothing would be put together, and sketches take three times as many bytes as the rows.
+    return Sketch.of(Drawn.together(pieces.each(Call(draw, plan, sample, steps))))
 
 
 def encode(plan: Plan, n_threads: int, piece: Piece) -> Coded:
@@ -560,7 +605,7 @@ def make_plan(
         plan = settle_weights(plan, pieces.each(Call(weigh, plan)))
     if plan.columns.codes:
         plan = settle_categories(plan, pieces.each(Call(Tally.of, plan)), max_bins)
-    whole = pieces.together(Call(sketch, plan, *choose_sample(plan, pieces)), Sketch.merged)
+    whole = sketch_all(plan, pieces)
     cuts: Cuts | EndCuts
     if plan.certified:
         cuts = whole.end_cuts(plan.threat, max_bins, plan.at_rest)

@@ -145,16 +145,17 @@ def train(share: Share, communicator: Communicator | None) -> Outcome:
         if isinstance(plan.cuts, EndCuts):
             assert isinstance(estimator, BoostingEstimator)
             return _Certified(estimator, share, None, part, y, weight, communicator).train()
+        rows = [piece.rows for piece in share.pieces if isinstance(piece.rows, CodedRows)]
+        if share.start is None:
+            share.pieces = ()  # the table has them
         table = HistTable.in_parts(
-            [piece.rows for piece in share.pieces if isinstance(piece.rows, CodedRows)],
+            rows,
             plan.cuts,
             plan.reach,
             part,
             n_threads,
             plan.only,
         )
-        if share.start is None:
-            share.pieces = ()  # the table has them
         if isinstance(estimator, RobustRandomForestClassifier):
             return Outcome(_forest(estimator, plan, table, part, y, weight))
         assert isinstance(estimator, BoostingEstimator)

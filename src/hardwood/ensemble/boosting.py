@@ -35,8 +35,12 @@ class Table(Protocol):
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
+        in_place: bool = False,
     ) -> tuple[list[GrownTree], IntArray]:
-        """Grow one tree per output; also give the leaf of every row in each."""
+        """Grow one tree per output; also give the leaf of every row in each.
+
+        `in_place`: the leaves may lie where the gradients were, which are lost then.
+        """
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,7 @@ class Booster:
             features=None if features is None else features[0],
             monotonic=self.monotonic,
             rules=replace(self.rules, seed=n_rounds),  # of the rounding, which no user need draw
+            in_place=isinstance(self.loss, KnownLoss),  # other gradients may be the user's own
         )
         values = [self._values(tree, leaf[:, k], rows) for k, tree in enumerate(trees)]
         self.model.add(trees, values)

@@ -27,13 +27,14 @@ class ExactTable:
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
+        in_place: bool = False,
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for each column of the derivatives.
 
         Those of a row are multiplied by its ``weight``. ``rows`` marks the rows to learn from,
         ``features`` lists the features to split on, in order, ``monotonic`` has one sign per
         feature of the table. Also gives the leaf of every row, marked or not, in each tree. Values
-        of leaves are not yet shrunk.
+        of leaves are not yet shrunk. The gradients stay as they are, also with ``in_place``.
         """
         trees, leaf = self._core.grow(
             gradient,

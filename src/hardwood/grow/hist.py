@@ -1,7 +1,8 @@
 """Trees from histograms: bin once, grow many times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ class HistTable:
     ) -> None:
         self._codes_of_bin: dict[int, list[IntArray]] = {}
         if categories:
-            count = {f: count_codes(X[:, f], known) for f, known in categories.items()}
+            room = _room(max_bins)
+            count = {f: count_codes(X[:, f], k) for f, k in categories.items() if len(k) > room}
             self._codes_of_bin = bins_of_categories(categories, count, max_bins)
             X = in_bins(X, self._codes_of_bin)
         kinds = _kinds(reach, self._codes_of_bin, X.shape[1], only)
@@ -91,7 +93,7 @@ class HistTable:
     @classmethod
     def in_parts(
         cls,
-        rows: Sequence[CodedRows],
+        rows: list[CodedRows],
         cuts: Cuts,
         reach: Reach,
         part: Part,
@@ -105,8 +107,9 @@ class HistTable:
 
         Parameters
         ----------
-        rows : sequence of CodedRows
-            The rows of this process, put into bins with `cuts`.
+        rows : list of CodedRows
+            The rows of this process, put into bins with `cuts`. The list is emptied: rows are let
+            go one after the other, so that they are never all there twice.
         cuts : Cuts
             The edges, the same for everybody.
         reach : Reach
@@ -120,8 +123,10 @@ class HistTable:
         """
         table = cls.__new__(cls)
         table._codes_of_bin = cuts.codes_of_bin
+        pieces = [piece.core() for piece in rows]
+        rows.clear()
         table._core = _core.HistTable(
-            [piece.core() for piece in rows],
+            pieces,
             cuts.edges,
             cuts.frequent,
             max_bins=cuts.max_bins,
@@ -132,6 +137,14 @@ class HistTable:
             n_threads=n_threads,
         )
         return table
+
+    @cached_property
+    def _bins_are_codes(self) -> bool:
+        """Whether every category is its own bin."""
+        return all(
+            np.array_equal(np.concatenate(bins), np.arange(len(bins)))
+            for bins in self._codes_of_bin.values()
+        )
 
     def edges(self, feature: int) -> npt.NDArray[np.float32]:
         """Give the thresholds that trees can choose for a feature, increasing."""
@@ -148,6 +161,7 @@ class HistTable:
         monotonic: npt.NDArray[np.int8] | None = None,
         rules: NewtonRules,
         stop: _core.Stop | None = None,
+        in_place: bool = False,
     ) -> tuple[list[GrownTree], IntArray]:
         """Grow one tree for every column of the gradients.
 
@@ -167,6 +181,8 @@ class HistTable:
             What the trees must respect.
         stop : Stop, optional
             Lets another thread end the call, which then raises RuntimeError.
+        in_place : bool, default=False
+            Whether the leaves may lie where the gradients were, which are lost then.
 
         Returns
         -------
@@ -175,7 +191,7 @@ class HistTable:
         leaf : array of shape (n_samples, n_trees), int32
             The leaf of every row, also of those that did not train: its position in its tree.
         """
-        leaf = np.empty(gradient.shape, np.int32)
+        leaf = gradient.view(np.int32) if in_place else np.empty(gradient.shape, np.int32)
         arrays = self._core.grow(
             gradient,
             hessian,
@@ -205,6 +221,8 @@ class HistTable:
 
     def _with_codes(self, tree: GrownTree) -> GrownTree:
         """The same tree, whose sets hold categories instead of bins."""
+        if self._bins_are_codes:
+            return tree
         size = np.diff(tree.category_start)
         if not size.any():
             return tree
@@ -247,15 +265,23 @@ def bins_of_categories(
     count: Mapping[int, npt.NDArray[np.int64]],
     max_bins: int,
 ) -> dict[int, list[IntArray]]:
-    """Give the categories of each bin, by column; where there are too many, rare ones share one."""
-    n_codes = 64 if max_bins <= 64 else 256  # one of them is that of missing values
+    """Give the categories of each bin, by column; where there are too many, rare ones share one.
+
+    Only where there are too many, their `count` is asked for.
+    """
     codes_of_bin = {}
     for feature, known in categories.items():
-        bins = _bins_of(count[feature], min(max_bins, n_codes - 1))
+        few = len(known) <= _room(max_bins)
+        bins = np.arange(len(known)) if few else _bins_of(count[feature], _room(max_bins))
         order = np.argsort(bins, kind="stable")
         borders = np.flatnonzero(np.diff(bins[order])) + 1
         codes_of_bin[feature] = np.split(known[order].astype(np.int32), borders)
     return codes_of_bin
+
+
+def _room(max_bins: int) -> int:
+    """Bins for categories: one code is that of missing values."""
+    return min(max_bins, 63 if max_bins <= 64 else 255)
 
 
 def in_bins(X: Any, codes_of_bin: Mapping[int, list[IntArray]]) -> Any:
@@ -296,10 +322,7 @@ def _changes_of_bins(
 
 def _bins_of(count: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
     """A bin for each category, in their order; the rarest share the last one."""
-    n = len(count)
-    if n <= most:
-        return np.arange(n)
-    bins = np.full(n, most - 1)
+    bins = np.full(len(count), most - 1)
     frequent = np.sort(np.argsort(-count, kind="stable")[: most - 1])
     bins[frequent] = np.arange(most - 1)
     return bins

@@ -30,7 +30,7 @@ class Sample:
     """The rows of a table in pieces that stand for all: those that a table of all rows takes."""
 
     start: npt.NDArray[np.uint64]  # where pieces begin, if a row of weight 2 is two rows; the end
-    takes_all: bool  # there are few
+    places: npt.NDArray[np.uint64] | None  # those that are taken; None: all, as there are few
 
     @classmethod
     def of(cls, sizes: Sequence[int], n_rows: int) -> "Sample":
@@ -40,20 +40,39 @@ class Sample:
         than are counted.
         """
         start = np.concatenate([[0], np.cumsum(sizes, dtype=np.uint64)]).astype(np.uint64)
-        return cls(start, n_rows <= _core.SAMPLED_ROWS)
+        few = n_rows <= _core.SAMPLED_ROWS
+        return cls(start, None if few else _core.sample_places(int(start[-1])))
 
     def rows(self, piece: int, count: Counts | None) -> tuple[Any, Counts | None]:
         """Rows of a piece that are taken, and how often each of them counts; None: once."""
-        if self.takes_all:
+        if self.places is None:
             return slice(None), count
-        places = _core.sample_places(int(self.start[-1]))
-        first, last = np.searchsorted(places, self.start[piece : piece + 2])
-        inside = (places[first:last] - self.start[piece]).astype(np.int64)
+        first, last = np.searchsorted(self.places, self.start[piece : piece + 2])
+        inside = (self.places[first:last] - self.start[piece]).astype(np.int64)
         if count is None:
             return inside, None
         row = np.searchsorted(np.cumsum(count), inside, side="right")
         rows, n_taken = np.unique(row, return_counts=True)
         return rows, n_taken.astype(np.uint64)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows of a sample as they are."""
+
+    X: npt.NDArray[np.float32]
+    count: Counts | None  # how often each of them counts; None: once
+    missing: npt.NDArray[np.bool_]  # of each feature: has any row no value, drawn or not?
+
+    @classmethod
+    def together(cls, parts: Sequence["Drawn"]) -> "Drawn":
+        """Put the rows of parts together, in the order given."""
+        counts = [part.count for part in parts if part.count is not None]
+        return cls(
+            np.concatenate([part.X for part in parts]),
+            np.concatenate(counts) if counts else None,
+            np.any([part.missing for part in parts], axis=0),
+        )
 
 
 @dataclass
@@ -128,10 +147,12 @@ class Sketch:
     missing: npt.NDArray[np.bool_]  # of each feature: has any row no value, sketched or not?
 
     @classmethod
-    def of(cls, X: FloatArray, count: Counts | None, missing: npt.NDArray[np.bool_]) -> "Sketch":
-        """Sketch rows; `count` says how often each of them counts."""
-        most = values_kept(X.shape[1])
-        return cls([FeatureSketch.of(X[:, f], count, most) for f in range(X.shape[1])], missing)
+    def of(cls, drawn: Drawn) -> "Sketch":
+        """Sketch rows."""
+        most = values_kept(drawn.X.shape[1])
+        columns = drawn.X.T
+        features = [FeatureSketch.of(column, drawn.count, most) for column in columns]
+        return cls(features, drawn.missing)
 
     @classmethod
     def merged(cls, sketches: Sequence["Sketch"]) -> "Sketch":
