@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int32]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 MAX_VALUES = 2**31 - 1  # of a training table: rows x features
-_REAL = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
+REAL = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 
 
 THREADS_PER_CORE = 4  # more of them only take memory
@@ -173,6 +173,13 @@ def whole_columns(X: Any) -> list[str]:
     """Names of the columns of a data frame that hold whole numbers or truth values."""
     names = column_names(X) or []
     return [name for name in names if is_whole(X[name].dtype)]
+
+
+def truth_columns(X: Any) -> list[str]:
+    """Names of the columns of a data frame that hold truth values."""
+    names = column_names(X) or []
+    kinds = {name: getattr(X[name].dtype, "kind", str(X[name].dtype)) for name in names}
+    return [name for name, kind in kinds.items() if kind in ("b", "Boolean")]
 
 
 def is_whole(dtype: Any) -> bool:
@@ -336,7 +343,7 @@ def _from_objects(source: npt.NDArray[Any], what: str) -> FloatArray:
     for at, value in np.ndenumerate(source):
         if is_missing(value):
             continue
-        if not isinstance(value, _REAL):
+        if not isinstance(value, REAL):
             raise ValueError(
                 f"{what} holds {value!r} at {list(at)}, which is no real number; encode it as "
                 f"numbers in the way in which the model was trained."
@@ -434,6 +441,41 @@ def _all_equal(weight: FloatArray, others: _sums.Others | None) -> bool:
     if others is not None:
         others.max(ends)
     return bool(ends[0] == -ends[1])
+
+
+def in_rows(table: Any) -> Any:
+    """The same array in C order; a sparse table as it is."""
+    if hasattr(table, "tocsr") or table.flags.c_contiguous:
+        return table
+    return _in_rows([table], table.dtype)
+
+
+def frame_in_rows(X: Any) -> FloatArray | None:
+    """Write a frame of pandas as an array in C order, if its numbers are those of float64."""
+    if not hasattr(X, "isetitem") or len(set(X.columns)) < X.shape[1]:
+        return None
+    types = list(X.dtypes)
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in types):
+        return None
+    if not types or np.result_type(*types) != np.float64:
+        return None
+    columns = [X[name].to_numpy()[:, None] for name in X.columns]
+    table: FloatArray = _in_rows(columns, np.dtype(np.float64))
+    return table
+
+
+def _in_rows(parts: Sequence[npt.NDArray[Any]], dtype: np.dtype[Any]) -> Any:
+    """Parts side by side in C order; few rows at a time, while these are in the cache."""
+    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+    table = np.empty((len(parts[0]), ends[-1]), dtype)
+    for begin in range(0, len(table), _ROWS_TOGETHER):
+        rows = slice(begin, begin + _ROWS_TOGETHER)
+        for part, first, last in zip(parts, ends[:-1], ends[1:], strict=True):
+            table[rows, first:last] = part[rows]
+    return table
+
+
+_ROWS_TOGETHER = 2048
 
 
 def finite_float32(table: Any) -> None:

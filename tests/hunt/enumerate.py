@@ -68,6 +68,18 @@ def edges_of(trees: Any, more: Sequence[float] = ()) -> list[np.ndarray]:
     return found
 
 
+def limits_of(trees: Any) -> list[tuple[float, float]]:
+    """Between which values the steps of a pipeline take a column; beyond, some overflow."""
+    limits = [(-BIGGEST, BIGGEST)] * trees.n_features
+    for f, start, end in trees.columns.refused if trees.columns is not None else ():
+        low, high = limits[f]
+        if start <= -BIGGEST:
+            limits[f] = max(low, end), high
+        elif end > BIGGEST:
+            limits[f] = low, min(high, float(np.nextafter(start, -np.inf)))
+    return limits
+
+
 def _step(x: float, z: np.ndarray) -> np.ndarray:
     """The smallest size whose closed ball around x holds z, in floating point."""
     size = np.abs(z - x)
@@ -86,13 +98,15 @@ class Cells:
         ask: Callable[[np.ndarray], np.ndarray],
         rng: np.random.Generator,
         categories: dict[int, np.ndarray] | None = None,
+        limits: list[tuple[float, float]] | None = None,
     ) -> None:
         edges = [*edges]
+        limits = limits or [(-BIGGEST, BIGGEST)] * len(edges)
         for f, values in (categories or {}).items():
             edges[f] = (values[1:] + values[:-1]) / 2  # nobody moves to them
         self.edges, self.missing = edges, missing
         self.shape = tuple(len(e) + 1 + missing for e in edges)
-        ends = [self._ends(e) for e in edges]
+        ends = [self._ends(*of) for of in zip(edges, limits, strict=True)]
         for f, values in (categories or {}).items():
             ends[f] = values, values
         tables = []
@@ -110,12 +124,12 @@ class Cells:
             self.check(table, other)
 
     @staticmethod
-    def _ends(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _ends(edges: np.ndarray, limits: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
         if len(edges) == 0:
-            return np.array([-1.0]), np.array([1.0])
+            return np.clip([-1.0], *limits), np.clip([1.0], *limits)
         below, above = edges[0] - 1 - abs(edges[0]), edges[-1] + 1 + abs(edges[-1])
-        low = np.append(max(below, -BIGGEST), edges)
-        return low, np.append(np.nextafter(edges, -np.inf), min(above, BIGGEST))
+        low = np.append(max(below, limits[0]), edges)
+        return low, np.append(np.nextafter(edges, -np.inf), min(above, limits[1]))
 
     def check(self, points: np.ndarray, answer: np.ndarray) -> None:
         """See that points get the answer of their cells."""

@@ -12,6 +12,7 @@ import time
 import warnings
 import zlib
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -102,13 +103,14 @@ def main() -> int:
     tallies = {name: Tally() for name in names}
     end = time.monotonic() + options.seconds
     numbers = iter(range(10**9)) if options.number is None else iter([options.number])
-    for number in numbers:
-        for name in names:
-            if time.monotonic() < end:
-                hunt_one(name, options.seed, number, tallies[name])
-        rows = sum(t.rows for t in tallies.values())
-        if time.monotonic() >= end or rows >= options.rows:
-            break
+    with suppress(KeyboardInterrupt):  # what was found until then is told
+        for number in numbers:
+            for name in names:
+                if time.monotonic() < end:
+                    hunt_one(name, options.seed, number, tallies[name])
+            rows = sum(t.rows for t in tallies.values())
+            if time.monotonic() >= end or rows >= options.rows:
+                break
     print(table(tallies))
     print(refusals(tallies))
     wrong = {name: t.wrong for name, t in tallies.items() if t.wrong}

@@ -1,6 +1,7 @@
 """Every public question about a model, each answer held against the enumeration."""
 
 import copy
+import dis
 import traceback
 import warnings
 from collections import Counter
@@ -12,7 +13,17 @@ from typing import Any
 import numpy as np
 
 import hardwood as hw
-from hunt.enumerate import BIGGEST, CLOSE, Cells, Contradiction, Moves, doubt, edges_of, length_of
+from hunt.enumerate import (
+    BIGGEST,
+    CLOSE,
+    Cells,
+    Contradiction,
+    Moves,
+    doubt,
+    edges_of,
+    length_of,
+    limits_of,
+)
 from hunt.source import Rng, Source, decided
 
 NORMS = ("inf", 1, 2, 0)
@@ -74,11 +85,19 @@ def answered(tally: Tally, question: str, call: Callable[[], Any]) -> Any:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether we said no on purpose: an error of ours, from a line of ours that raises."""
+    """Whether we said no on purpose: an error of ours, from a statement of ours that raises.
+
+    The statement is looked up in the code that ran, since files may change while a hunt goes on.
+    """
+    last = error.__traceback__
     if not isinstance(error, ValueError | hw.HardwoodError) or "bug in hardwood" in str(error):
         return False
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return HOME in Path(last.filename).parents and (last.line or "").startswith("raise")
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    assert last is not None
+    code = last.tb_frame.f_code
+    raises = code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return raises and HOME in Path(code.co_filename).parents
 
 
 def is_ours(error: Exception) -> bool:
@@ -119,8 +138,9 @@ def examine(source: Source, rng: Rng, tally: Tally, n_rows: int = 24) -> None:
         if np.prod([len(e) + 2.0 for e in edges]) > MAX_CELLS:
             tally.refused["too many cells to enumerate"] += 1
             return
-        cells = Cells(edges, source.missing, source.predict, rng, source.categories)
-        anywhere = _rows(rng, source, edges, 60)
+        limits = limits_of(trees)
+        cells = Cells(edges, source.missing, source.predict, rng, source.categories, limits)
+        anywhere = np.clip(_rows(rng, source, edges, 60), *np.array(limits).T)
         cells.check(anywhere, np.asarray(source.predict(anywhere)))
     except Contradiction as found:
         tally.wrong.append(f"thresholds: {found}")
@@ -163,7 +183,7 @@ def _rows(rng: Rng, source: Source, edges: list[np.ndarray], n: int) -> np.ndarr
             how = rng.choice(7, size=n)
             values = np.choose(np.minimum(how, 3), options)
             X[:, f] = np.where((how < 4) & ~np.isnan(X[:, f]), values, X[:, f])
-    return np.clip(X, -BIGGEST, BIGGEST)
+    return X
 
 
 # --- predictions --------------------------------------------------------------------------------

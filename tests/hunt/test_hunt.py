@@ -1,5 +1,7 @@
 """The hunt in short: one model of each kind, and the hunt itself held against planted errors."""
 
+import linecache
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ import hunt.kinds  # noqa: F401 - enters all kinds
 from hunt import columns
 from hunt.enumerate import Cells, Contradiction, edges_of, first_not_left
 from hunt.hunt import hunt_one
-from hunt.questions import Tally, examine
+from hunt.questions import Tally, answered, examine
 from hunt.source import KINDS, Source
 
 
@@ -60,6 +62,16 @@ def test_a_right_model_has_no_wrong_answers():
 )
 def test_a_planted_error_is_found(predict, word):
     assert any(what.startswith(word) for what in found_wrong(predict))
+
+
+def test_refusals_are_told_from_crashes(monkeypatch):
+    """Also where the files that were imported say something else by now."""
+    monkeypatch.setattr(linecache, "getline", lambda *_, **__: "")
+    tally = Tally()
+    answered(tally, "ours", lambda: hw.certify(stump(), np.zeros((2, 1)), [0, 7], 0.1))
+    answered(tally, "Python's", lambda: int("seven"))
+    assert [text.split(":")[0] for text in tally.refused] == ["ours"]
+    assert [text.split(":")[0] for text in tally.wrong] == ["Python's"]
 
 
 def test_labels_of_a_regressor_are_a_find():

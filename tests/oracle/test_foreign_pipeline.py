@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+import xgboost
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -22,6 +23,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
+from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import hardwood as hw
@@ -150,3 +152,87 @@ def test_powers_that_overflow_far_out():
     rows = np.concatenate([X, rows_around(trees, 100, rng)])
     rows = rows[~np.isnan(rows).any(axis=1)]
     np.testing.assert_array_equal(trees.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("sign", "before"),
+    [(-1, []), (-1, [StandardScaler(with_std=False)]), (1, [FunctionTransformer(np.negative)])],
+)
+def test_powers_that_overflow_at_one(sign, before):
+    """The row to ask the steps with is chosen inside of what they take."""
+    rng = np.random.default_rng(0)
+    X = np.stack([sign * 1e-4 * rng.exponential(size=90), rng.normal(size=90)], axis=1)
+    y = (np.abs(X[:, 0]) > 1e-4).astype(int) ^ (X[:, 1] > 0)
+    X[::7, 1] = np.nan
+    last = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2)
+    model = make_pipeline(*before, PowerTransformer(), last).fit(X, y)
+    assert model[-2].lambdas_[0] > 1024
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="infinity"):
+        model.predict([[-sign, 0.0]])
+    trees = hw.load_model(model)
+    assert trees.takes_missing
+    assert {column for column, _, _ in trees.columns.refused} == {0}
+    rows = rows_around(trees, 300, rng)
+    for column, start, end in trees.columns.refused:
+        rows = rows[~((rows[:, column] >= start) & (rows[:, column] < end))]
+    rows = np.concatenate([X, rows[~np.isnan(rows[:, 0])]])
+    assert len(rows) > 200
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(trees.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize("method", ["papernot", "descent", "symbolic", "exact"])
+def test_rows_that_steps_make_infinite_are_right_where_the_pipeline_is(method):
+    def steep(X):
+        return np.asarray(X) * 1e300
+
+    steep.monotone = "rising"
+    X = 1e-300 * np.random.default_rng(0).normal(size=(90, 2))
+    one = xgboost.XGBClassifier(n_estimators=1, max_depth=2)
+    model = make_pipeline(FunctionTransformer(steep), one).fit(X, (X[:, 0] > 0).astype(int))
+    with np.errstate(over="ignore"):
+        rows = np.array([[1e10, 0.0], [-1e10, 0.0], [1e-300, 0.0]])
+        assert np.isinf(model[:-1].transform(rows)).any(axis=1).tolist() == [True, True, False]
+        label = model.predict(rows)
+        found = hw.find_adversarial(model, rows, label, method=method, norm=2)
+        assert (found.status == "fooled").all()
+        assert (model.predict(found.X_adv) != label).all()
+        wrong = hw.find_adversarial(model, rows, 1 - label, method=method, norm=2)
+        assert (hw.minimal_distance(model, rows, label).status == "exact").all()
+        assert (hw.minimal_distance(model, rows, 1 - label).status == "misclassified").all()
+        assert (hw.certify(model, rows, 1 - label, 0.1).reason == "misclassified").all()
+    assert (wrong.status == "misclassified").all()
+
+
+@pytest.mark.parametrize("method", ["papernot", "descent", "exact"])
+def test_examples_that_the_last_step_refuses_do_not_count(method):
+    """A tree of scikit-learn takes no number beyond float32."""
+
+    def leap(X, top):
+        return np.where(np.asarray(X) >= 1, top, X)
+
+    leap.monotone = "rising"
+    X = np.linspace(0, 2, 40)[:, None]
+    leaping = FunctionTransformer(leap, kw_args={"top": 3.0})
+    model = make_pipeline(leaping, DecisionTreeClassifier()).fit(X, X[:, 0] >= 1)
+    rows, label = X[:10], model.predict(X[:10])
+    assert (hw.find_adversarial(model, rows, label, method=method).status == "fooled").all()
+    leaping.kw_args["top"] = 1e40
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large for dtype"):
+        model.predict([[1.0]])
+    assert not hw.find_adversarial(model, rows, label, method=method).success.any()
+
+
+def test_steps_that_refuse_the_row_to_start_from_are_refused_by_it():
+    def small(X):
+        if (np.asarray(X) > 0.5).any():
+            raise ValueError("Nothing above a half, please.")
+        return X
+
+    small.monotone = "rising"
+    X, y = table("imbalanced")
+    X = X / X.max() / 2
+    model = make_pipeline(FunctionTransformer(small), RandomForestClassifier(3, max_depth=3))
+    words = r"differ in one column from \{0: 1.0, .* refuses \(Nothing above a half, please.\)"
+    with pytest.raises(hw.UnsupportedModelError, match=words):
+        hw.load_model(model.fit(X, y))

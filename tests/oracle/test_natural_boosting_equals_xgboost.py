@@ -12,7 +12,7 @@ import xgboost as xgb
 
 import hardwood as hw
 
-N_ROUNDS, DEPTH = 6, 4
+N_ROUNDS, DEPTH, RATE = 6, 4, 0.3
 
 
 def make_data(seed=1, n=500):
@@ -24,7 +24,7 @@ def make_data(seed=1, n=500):
 
 def train_xgboost(X, y, weight=None, **params):
     matrix = xgb.DMatrix(X, y, weight=weight)
-    params = {"tree_method": "exact", "max_depth": DEPTH, "eta": 0.3, "nthread": 1, **params}
+    params = {"tree_method": "exact", "max_depth": DEPTH, "eta": RATE, "nthread": 1, **params}
     return xgb.train(params, matrix, N_ROUNDS)
 
 
@@ -55,7 +55,8 @@ def assert_same_trees(trees, booster):
 
 
 def fit(model, X, y, weight=None, **params):
-    model = model(eps=0, method="exact", n_estimators=N_ROUNDS, max_depth=DEPTH, **params)
+    settings = {"n_estimators": N_ROUNDS, "max_depth": DEPTH, "learning_rate": RATE, **params}
+    model = model(eps=0, method="exact", **settings)
     return model.fit(X, y, weight)
 
 

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hardwood as hw
+from hardwood import _check
 
 
 def questions(model, X, y):
@@ -211,3 +212,18 @@ def test_missing_values_are_taken_where_the_source_does():
     forest = IsolationForest(n_estimators=5, random_state=0).fit(X)
     takes = forest.__sklearn_tags__().input_tags.allow_nan
     assert hw.load_model(forest).takes_missing == takes
+
+
+def test_frames_and_columns_become_rows_as_numpy_does_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(5000, 3)), columns=list("abc"))
+    X["d"] = rng.integers(9, size=5000)
+    X["e"] = X["a"].astype(np.float32)
+    table = _check.frame_in_rows(X)
+    assert table.flags.c_contiguous
+    np.testing.assert_array_equal(table, X.to_numpy())
+    turned = _check.in_rows(np.asfortranarray(table))
+    assert turned.flags.c_contiguous
+    np.testing.assert_array_equal(turned, table)
+    others = [X.astype(np.float32), X.convert_dtypes(), X.assign(d="x"), X[["a", "a"]], X[[]]]
+    assert all(_check.frame_in_rows(other) is None for other in [*others, pl.DataFrame(X), table])

@@ -163,9 +163,10 @@ def test_eight_threads_of_the_caller_fit_predict_and_certify_at_once():
         "attack": lambda n_jobs: hw.minimal_distance(model, X[:40], y[:40], n_jobs=n_jobs).upper,
     }
     expected = {name: job(1) for name, job in jobs.items()}
-    found = {}
+    found, start = {}, threading.Barrier(8)
 
     def work(i, name):
+        start.wait()
         found[i, name] = [jobs[name](n_jobs) for n_jobs in (1, 2)]
 
     threads = [threading.Thread(target=work, args=(i, name)) for i in range(2) for name in jobs]

@@ -356,6 +356,41 @@ def test_described():
     ]
 
 
+@pytest.mark.parametrize(
+    ("step", "down", "up"),
+    [
+        (hw.ANY, 1, 1),
+        ({False: [True]}, 0, 1),
+        ({True: hw.ANY, False: []}, 1, 0),
+        (1, 1, 1),
+        ((0, 1.5), 0, 1.5),
+        (0.5, 0.5, 0.5),
+    ],
+)
+def test_truth_values_are_numbers_to_one_model_and_categories_to_another(step, down, up):
+    threat = hw.Threat({"owner": step}, integer=[])
+    numbers = threat.reach(2, ["age", "owner"], None, [0, 1], truths=[1])
+    assert numbers.limits[1, :2].tolist() == [down, up]
+    assert numbers.whole.tolist() == [False, True]
+    named = threat.reach(2, ["age", "owner"], {1: [False, True]}, [0])
+    ways = {1: [[0, 1] if up >= 1 else [0], [0, 1] if down >= 1 else [1]]}
+    assert {f: to[:2] for f, to in plain(named.changes).items()} == (
+        ways if max(down, up) >= 1 else {}
+    )
+
+
+def test_one_number_turns_truth_values_from_1_on():
+    names = {1: [False, True]}
+    assert not hw.Threat(0.9).reach(2, None, names).changes
+    assert plain(hw.Threat(1).reach(2, None, names).changes) == {1: [[0, 1], [0, 1], []]}
+    assert not hw.Threat(1).reach(2, None, names).multiples
+
+
+def test_words_other_than_truth_values_are_refused_for_them():
+    with pytest.raises(ValueError, match=r"category 'yes' of column 'owner', .* knows False, True"):
+        hw.Threat({"owner": {"yes": ["no"]}}).reach(1, ["owner"], truths=[0])
+
+
 def test_a_start_from_a_frame():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
@@ -366,6 +401,7 @@ def test_a_start_from_a_frame():
             "mostly": np.r_[np.zeros(990), np.full(10, 50.0)],
             "same": 3.0,
             "job": "clerk",
+            "owner": rng.random(1000) < 0.5,
         }
     )
     threat = hw.Threat.from_frame(frame, share=0.1)

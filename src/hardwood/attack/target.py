@@ -15,7 +15,7 @@ from hardwood.threat import Norm, Reach, Threat, as_threat
 from hardwood.verify.asked import attackers, fold, fold_reach, fold_rows, unfold
 from hardwood.verify.budget import budget, core_norm
 from hardwood.verify.effort import Effort, watched
-from hardwood.verify.problem import Problem
+from hardwood.verify.problem import Problem, kinds_of_columns
 from hardwood.verify.towards import of_two
 
 BoolArray = npt.NDArray[np.bool_]
@@ -128,6 +128,8 @@ class Target:
         np.add.at(self.n_queries, row, 1)
         label = self.predict(Z)
         wrong = label != self.y[row] if self.wanted is None else label == self.wanted
+        if self.problem is not None and self.problem.source is not None:
+            wrong &= label >= 0  # else the source refuses the point
         return np.asarray(wrong, dtype=bool)
 
     def rows(self, kept: npt.NDArray[np.int64]) -> "Target":
@@ -240,7 +242,8 @@ def _without_trees(
     for what, one in (("target", wanted), ("only", only)):
         if one is not None and one not in classes.tolist():
             raise ValueError(f"{what}={one!r} is no label of this model: {classes.tolist()!r}.")
-    ball = _ball(as_threat(1, threat, norm).reach(table.shape[1], names).measured(), threat)
+    given, kinds = as_threat(1, threat, norm), kinds_of_columns(names, X)
+    ball = _ball(given.reach(table.shape[1], names, None, *kinds).measured(), threat)
     attacking = np.asarray(label == only if only is not None else label == label, dtype=bool)
     predict = _own(model, X, names)
     return Target(predict, table, label, norm, ball, attacking, None, n_threads, names, wanted)

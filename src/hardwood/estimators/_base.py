@@ -14,15 +14,22 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
 from hardwood import _check
 from hardwood._check import FloatArray, IntArray
 from hardwood.errors import HardwoodWarning, ModelFileError, UnitWarning
 from hardwood.estimators._columns import (
+    MOST_CATEGORIES,
     Categories,
     check_codes,
     encode,
+    is_frame,
     known_codes,
     learn_categories,
     whole_columns,
@@ -86,7 +93,7 @@ class TargetData:
 Rules = TypeVar("Rules", ClassTreeRules, NewtonRules)
 
 # What validate_data makes of X unless an estimator accepts more.
-_DENSE = {"dtype": np.float64, "order": "C"}
+_DENSE = {"dtype": np.float64}
 
 
 class RobustEstimator(BaseEstimator):
@@ -201,12 +208,23 @@ class RobustEstimator(BaseEstimator):
         if not self._continues():
             self._categories = learn_categories(X, self.categorical_features)
         self._whole = whole_columns(X, self._categories)
-        X = encode(X, self._categories, self._feature_names() if self._continues() else None)
-        X, y = validate_data(
-            self, X, y, **(_DENSE | accepted), ensure_all_finite=False, multi_output=False
-        )
+        numbered = {  # names become numbers that need no check
+            feature: names
+            for feature, names in self._categories.items()
+            if not (is_frame(X) and 0 < len(names) <= MOST_CATEGORIES)
+        }
+        names = self._feature_names() if self._continues() else None
+        X = encode(X, self._categories, names, unseen=np.nan)
+        how = {**_DENSE, **accepted, "ensure_all_finite": False, "multi_output": False}
+        table = _check.frame_in_rows(X)
+        if table is None:
+            X, y = validate_data(self, X, y, **how)
+            X = _check.in_rows(X)
+        else:  # without a copy of the columns in between
+            validate_data(self, X, y, skip_check_array=True)
+            X, y = check_X_y(table, y, estimator=self, **how)
         _check.finite_float32(X)  # says where, and for float32
-        check_codes(X, self._categories)
+        check_codes(X, numbered)
         self.is_categorical_ = np.isin(np.arange(X.shape[1]), list(self._categories))
         weight = None
         if sample_weight is not None:
@@ -232,6 +250,7 @@ class RobustEstimator(BaseEstimator):
         # An estimator that was pickled by an earlier release knows no categories.
         X = encode(X, getattr(self, "_categories", {}), self._feature_names())
         table = validate_data(self, X, reset=False, **(_DENSE | accepted), ensure_all_finite=False)
+        table = _check.in_rows(table)
         _check.finite_float32(table)
         return table
 

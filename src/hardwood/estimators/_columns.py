@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import REAL, FloatArray, IntArray, is_missing
 
 Categories = dict[int, list[Any]]  # by column: the names of 0, 1, ...; none: their own numbers
 
@@ -36,13 +36,19 @@ def learn_categories(X: Any, given: Any) -> Categories:
     return {feature: _names(columns[feature]) for feature in positions}
 
 
-def encode(X: Any, categories: Categories, feature_names: Sequence[str] | None) -> Any:
+def encode(
+    X: Any,
+    categories: Categories,
+    feature_names: Sequence[str] | None,
+    unseen: float | None = None,
+) -> Any:
     """Replace the names of categories in a frame by their numbers; arrays hold numbers already.
 
-    A name that training did not see becomes the number after the last one: no split lists it, so it
-    goes where missing values go. Columns that are not there are left to who checks the names.
+    A name that training did not see becomes `unseen`, by default the number after the last one: no
+    split lists it, so it goes where missing values go. Columns that are not there are left to who
+    checks the names; those that hold neither numbers nor names are refused.
     """
-    if not is_frame(X) or not categories:
+    if not is_frame(X):
         return X
     names = list(X.columns)
     for feature, known in categories.items():
@@ -53,13 +59,36 @@ def encode(X: Any, categories: Categories, feature_names: Sequence[str] | None) 
         if at is None or at >= len(names) or not known:
             continue
         column = X[names[at]]
-        codes = _codes(column, names[at], known)
+        codes = _codes(column, names[at], known, float(len(known)) if unseen is None else unseen)
         if hasattr(X, "isetitem"):  # pandas; a copy of the frame, not of its columns
             X = X.copy(deep=False)
             X.isetitem(at, codes)
         else:
             X = X.with_columns(type(column)(names[at], codes))
+    if not all(map(_is_number, X.dtypes)):
+        for name, column in zip(names, _columns(X), strict=True):
+            if feature_names is None or name in feature_names:
+                _refuse_no_numbers(column, name)
     return X
+
+
+def _is_number(dtype: Any) -> bool:
+    kind = getattr(dtype, "kind", None)  # of numpy and of pandas
+    return kind in tuple("buif") if kind is not None else bool(dtype.is_numeric())
+
+
+def _refuse_no_numbers(column: Any, name: Any) -> None:
+    """Refuse what would become a number by accident, such as a date, or none at all."""
+    if _is_number(column.dtype) or _has_names(column):
+        return
+    for value in column.to_list():
+        if isinstance(value, (*REAL, str)):
+            continue
+        if np.ndim(value) > 0 or not is_missing(value):
+            raise ValueError(
+                f"Column {name!r} of X holds {value!r}, which is no real number; encode it as one, "
+                f"a date for instance as the days since another, or leave the column out."
+            )
 
 
 def check_codes(X: Any, categories: Categories) -> None:
@@ -110,9 +139,14 @@ def _columns(X: Any) -> list[Any]:
 
 def _is_category(column: Any) -> bool:
     """Categories, strings, truth values; objects only if there is such a thing among them."""
+    if str(column.dtype) == "object":
+        return any(isinstance(value, str | bool | np.bool_) for value in column)
+    return _has_names(column)
+
+
+def _has_names(column: Any) -> bool:
+    """Whether the type of a column says that it holds names of categories, or truth values."""
     kind = str(column.dtype).lower()
-    if kind == "object":
-        return any(isinstance(value, str | bool | np.bool_) for value in _distinct(column))
     return kind.startswith(("categor", "enum", "bool", "str", "large_str"))
 
 
@@ -148,7 +182,7 @@ def in_order(names: Iterable[Any]) -> list[Any]:
         return sorted(names, key=lambda name: (type(name).__name__, str(name)))
 
 
-def _codes(column: Any, called: Any, known: Sequence[Any]) -> FloatArray:
+def _codes(column: Any, called: Any, known: Sequence[Any], unseen: float) -> FloatArray:
     """The numbers of the names in a column."""
     if hasattr(column, "factorize"):  # pandas: -1 where missing
         code, values = column.factorize()
@@ -167,7 +201,7 @@ def _codes(column: Any, called: Any, known: Sequence[Any]) -> FloatArray:
                 f"categories such as {known[0]!r}; pass the names."
             )
     number = [
-        position.get(value, float(len(known))) if value is not None and value == value else np.nan
+        position.get(value, unseen) if value is not None and value == value else np.nan
         for value in own
     ]
     codes: FloatArray = np.array([*number, np.nan])[code]

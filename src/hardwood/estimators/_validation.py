@@ -21,7 +21,7 @@ def accepted(X: Any) -> dict[str, Any]:
     dtype = getattr(X, "dtype", None)
     small = isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
     types = (np.float32, np.float64) if small else (np.float64, np.float32)
-    return {"dtype": types, "order": "C", "accept_sparse": ("csr", "csc")}
+    return {"dtype": types, "accept_sparse": ("csr", "csc")}
 
 
 class ValidatedEstimator(RobustEstimator, ABC):

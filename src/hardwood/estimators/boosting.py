@@ -50,7 +50,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, BoostingEstimator):
         (gradient, hessian) of the shape of the margin; the hessian must be positive.
     n_estimators : int, default=100
         Number of rounds; each adds one tree, with more than two classes one per class.
-    learning_rate : float, default=0.3
+    learning_rate : float, default=0.1
         Factor on the values of the leaves.
     max_depth : int or None, default=6
         Largest depth; None means no limit.
@@ -170,7 +170,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, BoostingEstimator):
         robustness: float = 1.0,
         loss: Any = "log_loss",
         n_estimators: int = 100,
-        learning_rate: float = 0.3,
+        learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         max_bins: int = 256,
@@ -270,6 +270,7 @@ class RobustGradientBoostingClassifier(ClassifierMixin, BoostingEstimator):
                 classes = self.classes_
                 label = _check.labels(checked.classes, classes, 0, len(checked.classes))[label]
             data = TargetData(checked.X, label.astype(np.float32), checked.weight, checked.columns)
+            del checked, label  # four bytes a row that no tree needs
             if self.monotonic_cst is not None and len(classes) > 2:
                 raise ValueError(
                     f"monotonic_cst needs two classes, y has {len(classes)}; drop it, or train one "
@@ -456,7 +457,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, BoostingEstimator):
         Error at which ``loss="huber"`` turns from quadratic to linear.
     n_estimators : int, default=100
         Number of rounds; each adds one tree.
-    learning_rate : float, default=0.3
+    learning_rate : float, default=0.1
         Factor on the values of the leaves.
     max_depth : int or None, default=6
         Largest depth; None means no limit.
@@ -554,7 +555,7 @@ class RobustGradientBoostingRegressor(RegressorMixin, BoostingEstimator):
         quantile: float = 0.5,
         huber_slope: float = 1.0,
         n_estimators: int = 100,
-        learning_rate: float = 0.3,
+        learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         max_bins: int = 256,

@@ -45,7 +45,7 @@ def steps_of(X: Any, share: float) -> dict[str, Any]:
     integer: list[str] = []
     for name in X.columns:
         kind = _kind(X[name])
-        if kind not in "iubf":
+        if kind not in "iuf":  # to turn a truth value is all of its spread, not a share
             continue
         spread = _spread(_check.as_table(X[[name]])[:, 0])
         if spread > 0:

@@ -1,6 +1,6 @@
 """The columns of a table, for which a threat is spelled out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ class Table:
     names: list[str] | None
     categories: Mapping[int, Sequence[Any] | Mapping[int, Any] | None]
     integer: Iterable[int]
+    truths: Collection[int] = ()
 
     def spell_out(self, threat: "Threat") -> Reach:
         """Give every column what the threat says about it."""
@@ -30,6 +31,7 @@ class Table:
         blank[self._positions("blank", threat.blank)] = True
         whole, given = self._none(), threat.integer
         whole[list(self.integer) if given is None else self._positions("integer", given)] = True
+        whole[list(self.truths)] = True  # whatever a threat calls whole
         named_codes = [feature for feature, known in self.categories.items() if known is not None]
         whole[named_codes] = False
         counted = threat.norm == 0 and is_number(threat.eps)
@@ -39,6 +41,8 @@ class Table:
             listed[feature] = 0.0
         groups = self._groups(threat, listed, fixed)
         counts = any(step is ANY or isinstance(step, Mapping) for step in listed)
+        for feature, step in enumerate(listed):
+            listed[feature] = self._of_truths(feature, step)
         changes = self._changes(listed, is_step(threat.eps))
         steps = np.array([pair(step) for step in listed], dtype=np.float64).reshape(-1, 2)
         share = np.zeros((self.n_features, 2))
@@ -96,6 +100,25 @@ class Table:
             for column in columns:
                 listed[column] = 0.0
         return tuple(groups)
+
+    def _of_truths(self, feature: int, step: Any) -> Any:
+        """The step of a column of truth values in the words of this model, else as it is.
+
+        To one model these are the numbers 0 and 1, to another two categories, and one threat is
+        asked about both.
+        """
+        changes = step is ANY or isinstance(step, Mapping)
+        if feature in self.truths and feature not in self.categories and changes:
+            column = feature if self.names is None else self.names[feature]
+            of_false, of_true, _ = _codes(step, {0: False, 1: True}, column)
+            return float(0 in of_true), float(1 in of_false)
+        known = self.categories.get(feature)
+        names = list(known.values() if isinstance(known, Mapping) else known or ())
+        if changes or isinstance(step, Relative) or not set(map(type, names)) == {bool}:
+            return step
+        down, up = pair(step)
+        ways = {name: [not name] for name in names if (down if name else up) >= 1}
+        return {name: to for name, to in ways.items() if to[0] in names} or 0.0
 
     def _changes(self, listed: list[Any], one_step: bool) -> Changes:
         """What each code of a feature of categories may become; `one_step` is meant for numbers."""

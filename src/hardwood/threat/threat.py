@@ -1,6 +1,6 @@
 """What the adversary may do."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -264,6 +264,7 @@ class Threat:
         feature_names: Sequence[str] | None = None,
         categories: Mapping[int, Sequence[Any] | Mapping[int, Any] | None] | None = None,
         integer: Iterable[int] = (),
+        truths: Collection[int] = (),
     ) -> Reach:
         """Spell the threat out for a table.
 
@@ -278,6 +279,9 @@ class Threat:
             from code to name; None: the model does not look at the feature, whatever it holds.
         integer : iterable of int, default=()
             The integer columns of the table, for threats that do not name their own.
+        truths : collection of int, default=()
+            The columns of truth values; where these are numbers to the model, changes of category
+            are steps from 0 to 1 and back.
 
         Returns
         -------
@@ -285,7 +289,7 @@ class Threat:
             Arrays with one entry per feature.
         """
         names = None if feature_names is None else list(feature_names)
-        return Table(n_features, names, categories or {}, integer).spell_out(self)
+        return Table(n_features, names, categories or {}, integer, truths).spell_out(self)
 
     def ball(
         self, X: npt.ArrayLike, feature_names: Sequence[str] | None = None
@@ -342,8 +346,8 @@ class Threat:
         The spread of a column is the distance between its 5th and 95th percentile, which a few
         outliers do not stretch, as they do the range or the standard deviation. Where these are
         equal (a column of mostly one value), it is the standard deviation. Columns of whole numbers
-        move by a whole number, at least 1. Columns that hold no numbers, and constant ones, do not
-        move: add what you know about them.
+        move by a whole number, at least 1. Columns that hold no numbers (words, truth values), and
+        constant ones, do not move: add what you know about them.
 
         Parameters
         ----------

@@ -271,3 +271,22 @@ def test_splits_on_categories_are_attacked():
     assert set(frame["c"][fooled]) == {"x"}
     assert set(changed.X_adv["c"][fooled]) == {"z"}
     assert set(changed.distance[fooled]) == {1}
+
+
+def test_cheng_moves_whole_numbers_of_a_frame_by_whole_steps():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(0, 9, 300), "pay": rng.normal(size=300)})
+    y = (frame.age + 2 * frame.pay > 4).astype(int)
+    models = [
+        LogisticRegression().fit(frame, y),  # no trees are known of it
+        hw.RobustGradientBoostingClassifier(eps=0, n_estimators=10).fit(frame, y),
+    ]
+    for model in models:
+        for eps in (0.5, 1.5):
+            threat = hw.Threat({"age": eps, "pay": 0.4})
+            found = hw.find_adversarial(
+                model, frame[:40], y[:40], method="cheng", threat=threat, settings=QUICK
+            )
+            moved = np.abs(found.X_adv.age - frame.age[:40])[found.success]
+            assert found.success.any()
+            assert set(moved) <= ({0.0} if eps < 1 else {0.0, 1.0})

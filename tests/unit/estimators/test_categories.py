@@ -251,6 +251,20 @@ def test_rounds_go_on_and_stop_early_on_categories():
     assert held.evals_result_["validation"]["loss"] == held.evals_result_["train"]["loss"]
 
 
+def test_a_name_that_comes_up_later_trains_as_a_missing_value():
+    X, y = frame(600)
+    later = X.copy()
+    later["job"] = later["job"].where(np.arange(600) % 7 > 0, "tinker")
+    blank = X.copy()
+    blank["job"] = blank["job"].where(np.arange(600) % 7 > 0, None)
+    models = []
+    for more in (later, blank):
+        model = boosting(n_estimators=3, warm_start=True).fit(X, y)
+        models.append(model.set_params(n_estimators=6).fit(more, y))
+    assert (models[0].trees_.value == models[1].trees_.value).all()
+    assert (models[0].trees_.category == models[1].trees_.category).all()
+
+
 def test_what_cannot_be_is_refused_with_the_reason():
     X, y = frame()
     number = X[["age"]].to_numpy()
@@ -423,3 +437,59 @@ def test_more_is_proven_than_of_natural_and_of_one_hot_training(inner):
     figures = {name: found.certified_accuracy for name, found in proven.items()}
     assert figures["robust"] == max(figures.values()) > figures["natural"] + 0.05
     assert all((found.status != "unknown").all() for found in proven.values())
+
+
+DATES = pd.date_range("2020-02-01", periods=20)
+NO_NUMBERS = {
+    "dates": DATES,
+    "dates with a time zone": DATES.tz_localize("UTC"),
+    "spans of time": DATES - DATES[0],
+    "periods": DATES.to_period("M"),
+    "dates of Python": [date.date() for date in DATES],
+    "lists": [[1]] * 20,
+    "complex numbers": np.arange(20) * 1j,
+}
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_what_is_no_number_is_refused_by_its_column(kind, library):
+    if library is pl and kind in ("periods", "complex numbers"):
+        pytest.skip("polars has no such column")
+    y = np.arange(20) % 2
+    good = library.DataFrame({"size": np.arange(20.0), "when": np.arange(20.0)})
+    bad = library.DataFrame({"size": np.arange(20.0), "when": list(NO_NUMBERS[kind])})
+    words = "Column 'when' of X holds .*, which is no real number; encode it as one, a date for"
+    with pytest.raises(ValueError, match=words):
+        hw.RobustDecisionTreeClassifier(eps=0.1).fit(bad, y)
+    model = hw.RobustGradientBoostingClassifier(n_estimators=2, eps=0.1).fit(good, y)
+    with pytest.raises(ValueError, match=words):
+        model.predict(bad)
+
+
+def test_dates_may_be_categories():
+    X = pd.DataFrame({"day": list(DATES[:4]) * 5, "size": np.arange(20.0)})
+    y = np.arange(20) % 4 // 2
+    model = hw.RobustDecisionTreeClassifier(eps=0, categorical_features=["day"]).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.parametrize("come_from", ["a", "b"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        hw.RobustGradientBoostingClassifier(inner="paper", n_estimators=3),
+        hw.RobustGradientBoostingClassifier(inner="exact", n_estimators=3),
+        hw.RobustGradientBoostingClassifier(inner="certified", n_estimators=3),
+        hw.RobustDecisionTreeClassifier(),
+        hw.RobustRandomForestClassifier(n_estimators=3, random_state=0),
+    ],
+)
+def test_a_change_to_a_category_without_rows_counts(model, come_from):
+    c = np.random.default_rng(0).choice(["a", "b"], 200)
+    X, y = pd.DataFrame({"job": pd.Categorical(c, categories=["a", "c", "b"])}), c == "a"
+    threat = hw.Threat({"job": {come_from: ["c"]}})
+    model = clone(model).set_params(threat=threat).fit(X, y)
+    assert hw.certify(model, X, y, threat).certified_accuracy == 1
+    with pytest.raises(ValueError, match="category 'd' of column 'job', which the model does not"):
+        clone(model).set_params(threat=hw.Threat({"job": {"a": ["d"]}})).fit(X, y)

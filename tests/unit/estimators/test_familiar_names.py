@@ -34,7 +34,12 @@ def test_eval_set_reports_on_every_pair_and_stops_by_the_last(inner):
     one = boosting(inner=inner).fit(X[:300], Y[:300], eval_set=(X[300:], Y[300:]))
     assert list(one.evals_result_) == ["train", "validation_0"]
     # The first set would go on: it is the training data.
-    stopping = {"early_stopping": True, "n_iter_no_change": 2, "n_estimators": 60}
+    stopping = {
+        "early_stopping": True,
+        "n_iter_no_change": 2,
+        "n_estimators": 60,
+        "learning_rate": 0.3,
+    }
     pairs = [(X[:300], Y[:300]), (X[300:], Y[300:])]
     stopped = boosting(inner=inner, **stopping).fit(X[:300], Y[:300], eval_set=pairs)
     alone = boosting(inner=inner, **stopping).fit(X[:300], Y[:300], eval_set=pairs[1:])

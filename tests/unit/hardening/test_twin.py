@@ -229,3 +229,21 @@ def test_models_are_compared_side_by_side():
         hw.compare([source, twin], X, Y, EPS, names=["one"])
     with pytest.raises(ValueError, match="multiple must be one of"):
         found.at(3)
+
+
+@pytest.mark.parametrize("step", [hw.ANY, 1, {False: [True]}])
+def test_truth_values_turn_alike_in_a_pipeline_and_in_its_twin(step):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=300), "owner": rng.random(300) < 0.5})
+    y = X["x"] + 2 * X["owner"] + rng.normal(0, 0.3, 300) > 1
+    threat = hw.Threat({"owner": step})
+    source = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4)).fit(X, y)
+    twin = hw.harden(source, X, y, threat)
+    turned = X.assign(owner=True if isinstance(step, dict) else ~X["owner"])
+    for model in (source, twin):
+        stays = (model.predict(X) == y) & (model.predict(turned) == y)
+        certificate = hw.certify(model, X, y, threat)
+        assert ((certificate.status == "certified") == stays).all()
+        assert certificate.X_adv["owner"].dtype == bool
+    report = hw.audit(source, X, y, threat, twin=twin)
+    assert all(claim["passed"] for claim in report.check(source, X, y, twin=twin))

@@ -339,6 +339,15 @@ def another_model(content):
     content["model"]["sha256"] = "0" * 64
 
 
+def test_a_report_is_read_from_a_file_or_a_text(tmp_path, report):
+    path = tmp_path / "x.json"
+    text = hw.Audit.from_json(report.to_json(path))
+    assert text.content == hw.Audit.from_json(str(path)).content
+    assert text.summary() == report.summary()
+    with pytest.raises(ValueError, match="The text is no JSON file"):
+        hw.Audit.from_json("{ nothing")
+
+
 def test_files_that_are_no_reports_are_refused(tmp_path, report, cancer, forest):
     path = tmp_path / "x.json"
     path.write_text("{")
@@ -356,6 +365,10 @@ def test_files_that_are_no_reports_are_refused(tmp_path, report, cancer, forest)
     odd = copy.deepcopy(report.content)
     odd["answers"]["rows"] = [[0, 10**12]]
     with pytest.raises(ValueError, match="The report is damaged: IndexError at rows 0 to 10000000"):
+        hw.Audit(odd).check(forest, *cancer[2:])
+    odd = copy.deepcopy(report.content)
+    odd["threat"]["code"] = "Threat(eps=" + "-" * 20_000 + "1)"
+    with pytest.raises(ValueError, match="The report's threat is nested too deeply"):
         hw.Audit(odd).check(forest, *cancer[2:])
     for name, value in (("distances", None), ("curve", []), ("checks", None)):
         with pytest.raises(ValueError, match="The report is damaged"):

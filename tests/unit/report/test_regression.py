@@ -117,6 +117,14 @@ def test_the_page_the_file_and_the_words(report, tmp_path):
         _ = report.certified_accuracy
 
 
+@pytest.mark.parametrize("end", [0.5, 3.0, 2**31, 10**30])
+def test_an_axis_has_as_many_ticks_wherever_it_ends(report, end):
+    content = copy.deepcopy(report.content)
+    plain = report.to_html().count('class="tick"')
+    content["strength"][-1]["multiple"] = end
+    assert hw.RegressionAudit(content).to_html().count('class="tick"') == plain
+
+
 def test_a_report_is_replayed_and_tampering_is_found(diabetes, model, report, tmp_path):
     X, y = diabetes[2:]
     report.to_json(tmp_path / "report.json")

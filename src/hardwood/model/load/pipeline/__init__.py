@@ -58,6 +58,7 @@ def load(
     stage = Stage(start, table.decode, table.decode).settled()
     with _quiet():
         stage = tracer.through_all(steps, stage)
+        _check_base(tracer, stage)
         trees, reference = load_last(last)
         if trees.n_features != len(stage.columns):
             raise UnsupportedModelError(
@@ -194,12 +195,8 @@ def _pulled(
     classes = np.arange(trees.n_classes) if trees.classes is None else trees.classes
 
     def label(X: FloatArray) -> npt.NDArray[np.int64]:
-        decided = np.full(len(X), -1, dtype=np.int64)
-        taken = accepts(X)
-        if taken.any():
-            with _quiet():
-                decided[taken] = positions(source.predict(table.decode(X[taken])), classes)
-        return decided
+        with _quiet():
+            return _labels(X, lambda Z: positions(source.predict(table.decode(Z)), classes))
 
     def own_label(X: Any) -> npt.NDArray[np.int64]:
         with _quiet():
@@ -222,6 +219,20 @@ def _pulled(
     )
 
 
+def _labels(
+    X: FloatArray, predict: Callable[[FloatArray], npt.NDArray[np.int64]]
+) -> npt.NDArray[np.int64]:
+    """What the source says of each row, -1 where that is an error, which is one for all rows."""
+    if len(X) == 0:
+        return np.zeros(0, dtype=np.int64)
+    try:
+        return predict(X)
+    except Exception:  # of whatever library the last step is from
+        if len(X) == 1:
+            return np.full(1, -1)
+        return np.concatenate([_labels(half, predict) for half in np.array_split(X, 2)])
+
+
 def _taken(X: FloatArray, ask: Ask, reference: Reference) -> BoolArray:
     """Which rows the steps and the model take; they say so by an error, for all rows at once."""
     if len(X) == 0:
@@ -231,8 +242,7 @@ def _taken(X: FloatArray, ask: Ask, reference: Reference) -> BoolArray:
     except (ValueError, TypeError):
         if len(X) == 1:
             return np.zeros(1, dtype=bool)
-        halves = (X[: len(X) // 2], X[len(X) // 2 :])
-        return np.concatenate([_taken(half, ask, reference) for half in halves])
+        return np.concatenate([_taken(half, ask, reference) for half in np.array_split(X, 2)])
     good: BoolArray = reference.accepts(inner) & ~(np.abs(inner) > FLOAT32_MAX).any(axis=1)
     if not reference.missing:
         good &= ~np.isnan(inner).any(axis=1)
@@ -268,6 +278,21 @@ def _about(tracer: Tracer, stage: Stage, ask: Ask, reference: Reference) -> Colu
         unread=frozenset(range(len(base))) - set(read),
         refused=tuple(refused + _refused_ranges(stage)),
     )
+
+
+def _check_base(tracer: Tracer, stage: Stage) -> None:
+    """All other rows are variants of one that the steps must take."""
+    base = tracer.base()
+    try:
+        stage.ask(base[None])
+    except ValueError as error:
+        row = dict(zip(tracer.raw_names, base.tolist(), strict=True))
+        raise UnsupportedModelError(
+            f"load_model asks the steps of a Pipeline about rows that differ in one column from "
+            f"{row}, which this one refuses ({error}). Let the steps take such a row; or attack "
+            f"the pipeline as a black box, which works on any model: "
+            f'find_adversarial(..., method="cheng").'
+        ) from error
 
 
 def _check_unknown(trees: Trees, raw: Raw) -> None:

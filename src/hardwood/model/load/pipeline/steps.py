@@ -124,17 +124,20 @@ _MIXES = (
 class Tracer:
     """Follows columns through steps, and gathers the categories of the raw ones.
 
-    ``native`` are raw columns whose categories reach the model by their names.
+    ``native`` are raw columns whose categories reach the model by their names. ``taken`` are values
+    of raw columns that the steps take where they may refuse a one.
     """
 
     raw_names: Sequence[Any]
     names: dict[int, list[Any]] = field(default_factory=dict)
     blank: dict[int, Any] = field(default_factory=dict)
     native: set[int] = field(default_factory=set)
+    taken: dict[int, float] = field(default_factory=dict)
 
     def base(self) -> FloatArray:
-        """A row that any step takes: ones, and the first of the categories."""
+        """A row that any step takes: ones, or values near them, and the first of the categories."""
         row = np.ones(len(self.raw_names))
+        row[list(self.taken)] = list(self.taken.values())
         row[list(self.names)] = 0
         return row
 
@@ -243,15 +246,30 @@ class Tracer:
     def powers(self, step: Any, stage: Stage) -> list[Column]:
         """Powers of a value: some take only those above zero, and far out any overflows."""
         n = len(stage.columns)
-        ends = [_taken(step, j, n) for j in range(n)]
+        inner = 1.0 if step.method == "box-cox" else 0.0  # whatever the power, this becomes 0
+        ends = [_taken(step, j, n, inner) for j in range(n)]
         if set(ends) == {(-END, math.inf)}:
             return self.rising(step, stage)
+        self._start_from(stage, inner)
         pieces = []
         for first, end in ends:
             mine = [Piece(-END, REFUSED)] if first > -END else []
             mine.append(Piece(first, RISING))
             pieces.append(mine + ([Piece(end, REFUSED)] if end < math.inf else []))
         return self._cut_each(stage, pieces)
+
+    def _start_from(self, stage: Stage, value: float) -> None:
+        """Choose raw values for the base that have become this value, or one beside it."""
+        moving = [
+            (column, column.query(value, start, end, sense))
+            for column in stage.columns
+            for start, end, sense in spans(column.pieces)
+            if sense in (RISING, FALLING)
+        ]
+        found = first_where([query for _, query in moving], self.base()).tolist()
+        for (column, query), raw in zip(moving, found, strict=True):
+            if raw < query.end:
+                self.taken[column.raw] = raw
 
     def binary(self, step: Any, stage: Stage) -> list[Column]:
         """Every column rises, in steps."""
@@ -425,11 +443,14 @@ _TRACES: dict[str, Callable[[Tracer, Any, Stage], list[Column]]] = {
 }
 
 
-def _taken(step: Any, j: int, n: int) -> tuple[float, float]:
-    """The first value that a step takes in column j of n, and the first one after the last."""
+def _taken(step: Any, j: int, n: int, inner: float) -> tuple[float, float]:
+    """The first value that a step takes in column j of n, and the first one after the last.
+
+    It takes `inner` in every column.
+    """
 
     def takes(value: float) -> bool:
-        row = np.ones((1, n))
+        row = np.full((1, n), inner)
         row[0, j] = value
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about names of columns
@@ -442,7 +463,7 @@ def _taken(step: Any, j: int, n: int) -> tuple[float, float]:
     def last_towards(end: float) -> float:
         if takes(end):
             return end
-        good, bad = (int(position_of(value)) for value in (1.0, end))
+        good, bad = (int(position_of(value)) for value in (inner, end))
         while abs(bad - good) > 1:
             middle = (good + bad) // 2
             good, bad = (middle, bad) if takes(float_at(middle)) else (good, middle)
