@@ -136,6 +136,35 @@ def test_a_share_of_the_spread_is_that_of_the_rows(here):
     assert json.loads(out)["threat"]["code"] == repr(hw.Threat.from_frame(rows, share=0.2))
 
 
+def test_labels_that_the_table_calls_otherwise(here):
+    for name in ("rows", "train"):
+        table = pd.read_csv(f"{name}.csv")
+        table.assign(y=np.where(table.y > 0, "good", "bad")).to_csv(f"w_{name}.csv", index=False)
+    ours, told = "--eps 3000 --label y", "--classes bad,good"
+    for line in ("certify model.json {}rows.csv", "attack model.json {}rows.csv"):
+        numbers = run(*f"{line.format('')} {ours} --json".split())
+        named = run(*f"{line.format('w_')} {ours} {told} --json".split())
+        assert numbers[0] == 0
+        assert named[:2] == numbers[:2]
+    assert run(*f"harden model.json w_train.csv {ours} {told} --out twin.json".split())[0] == 0
+    both = f"audit model.json w_rows.csv {ours} {told} --twin twin.json --out both.json"
+    assert run(*both.split())[0] == 0
+    check = (
+        f"check both.json --model model.json --data w_rows.csv --label y {told} --twin twin.json"
+    )
+    assert run(*f"{check} {told}".split())[0] == 0
+
+
+@pytest.mark.parametrize("command", ["attack", "distance"])
+def test_a_share_is_the_threat_of_other_commands_too(command, here):
+    rows = pd.read_csv("rows.csv").drop(columns="y")
+    (here / "same.toml").write_text(hw.Threat.from_frame(rows, share=0.2).to_toml())
+    line = f"{command} model.json rows.csv --label y --json"
+    shared, written = (run(*f"{line} {t}".split()) for t in ("--share 0.2", "--threat same.toml"))
+    assert shared[0] == 0
+    assert shared[:2] == written[:2]
+
+
 def test_too_little_proven_ends_with_code_1(here):
     words = "model.json rows.csv --label y --eps 5000 --fail-under 0.9".split()
     for command in ("audit", "certify"):
@@ -276,7 +305,12 @@ MISTAKES = [
     ("audit pipeline.joblib rows.csv --label y --eps 1", "opening one runs whatever code is in it"),
     ("audit rows.csv rows.csv --label y --eps 1", "A model file begins with"),
     ("audit model.json rows.csv --label y --eps 1 --image 5", "--image must be HEIGHTxWIDTH"),
-    ("audit model.json other.csv --label y --eps 1", "y contains 'yes', which the model has not s"),
+    (
+        "audit model.json other.csv --label y --eps 1",
+        "The labels are called 'no', 'yes' in the file, and '0', '1' by the model; say what the "
+        "model's 0, 1 are called, in this order, such as --classes no,yes.",
+    ),
+    ("certify model.json rows.csv --label y --eps 1 --classes a,b", "such as --classes 0,1."),
     ("attack model.json rows.csv --label y --method guess", "method must be one of"),
     ("train train.csv --label y --eps 1 --set depth=3", "has no parameter 'depth'; it has"),
     ("train train.csv --label y --eps 1 --set depth", "--set must be NAME=VALUE"),
@@ -291,7 +325,7 @@ def test_mistakes_are_one_sentence_and_code_2(line, said, here):
     rows = pd.read_csv("rows.csv")
     rows.drop(columns="age").to_csv("few.csv", index=False)
     rows.assign(income="a lot").to_csv("words.csv", index=False)
-    rows.assign(y="yes").to_csv("other.csv", index=False)
+    rows.assign(y=np.where(rows.y > 0, "yes", "no")).to_csv("other.csv", index=False)
     (here / "rows.xlsx").write_bytes(b"x")
     (here / "empty.csv").write_text("")
     (here / "bad.toml").write_text("[eps]\nsalary = 3\n")

@@ -26,6 +26,13 @@ Model = Annotated[
 ]
 Data = Annotated[Path, typer.Argument(help=f"Rows: {TABLES}.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column of the true labels.")]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        help="What the column of labels calls the model's 0, 1, ...: such as no,yes.",
+    ),
+]
 Trust = Annotated[
     bool,
     typer.Option(
@@ -76,6 +83,26 @@ class Table:
                 + (f", one of {_shown(self.X.columns)}." if hasattr(self.X, "columns") else ".")
             )
         return self.y
+
+    def called(self, classes: str | None, model: Any) -> "Table":
+        """The same rows with labels as the model has them, if the file calls them otherwise."""
+        words = self.y is not None and self.y.dtype.kind in "OUT"
+        own = _labels_of(model) if words or classes is not None else None
+        if self.y is None or own is None:
+            return self
+        if classes is None and any(label in own for label in self.y.tolist()):
+            return self
+        found = sorted(map(str, set(self.y.tolist())))
+        names = [] if classes is None else [name.strip() for name in classes.split(",")]
+        if len(names) != len(own) or not set(found) <= set(names):
+            wanted = found if len(found) == len(own) else [f"NAME{k}" for k in own]
+            raise ValueError(
+                f"The labels are called {_shown(found)} in the file, and {_shown(own)} by the "
+                f"model; say what the model's {', '.join(map(str, own))} are called, in this "
+                f"order, such as --classes {','.join(wanted)}."
+            )
+        number = dict(zip(names, own, strict=True))
+        return Table(self.X, np.array([number[str(label)] for label in self.y]))
 
     def half(self, which: int) -> "Table":
         """The first or the second half of the rows in an order of chance, the same every time."""
@@ -196,6 +223,16 @@ def _own_library(path: Path) -> Any:
     except Exception:  # a dump, another tool's file, another version: the file itself was read
         return None
     return None
+
+
+def _labels_of(model: Any) -> list[Any] | None:
+    """What a classifier calls its labels; None: it has none."""
+    if hasattr(model, "classes_"):
+        return list(np.asarray(model.classes_).tolist())
+    trees = hw.load_model(model)
+    if not trees.tells_labels:
+        return None
+    return list(range(trees.n_classes)) if trees.classes is None else trees.classes.tolist()
 
 
 def _pickled(path: Path, trust: bool) -> Any:

@@ -13,7 +13,9 @@ def attack(
     model: given.Model,
     data: given.Data,
     label: given.Label = None,
+    classes: given.Classes = None,
     eps: given.Eps = None,
+    share: given.Share = None,
     threat: given.ThreatFile = None,
     method: Annotated[str, typer.Option(help="Which attack; see hw.find_adversarial.")] = "auto",
     out: Annotated[
@@ -31,7 +33,7 @@ def attack(
 ) -> None:
     """Change each rightly classified row as little as possible, until the model errs.
 
-    Without --eps or --threat a change of any size counts.
+    Without --eps, --share or --threat a change of any size counts.
 
     \b
     Examples:
@@ -40,11 +42,11 @@ def attack(
     """  # noqa: D301
     if out is not None:
         given.writable(out)
-    asked = None
-    if threat is not None or eps is not None:
-        asked = given.read_threat(threat, eps, norm, low, high)
     source = given.open_model(model, trust)
-    rows = given.read_table(data, label, given.column_count(source))
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
+    asked = None
+    if threat is not None or eps is not None or share is not None:
+        asked = given.read_threat(threat, eps, norm, low, high, share, rows.X)
     decided: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     with given.progress_bar() as tell:
         found = hw.find_adversarial(

@@ -13,6 +13,7 @@ def audit(
     model: given.Model,
     data: given.Data,
     label: given.Label = None,
+    classes: given.Classes = None,
     eps: given.Eps = None,
     share: given.Share = None,
     threat: given.ThreatFile = None,
@@ -64,7 +65,7 @@ def audit(
         if path.suffix not in (".html", ".json"):
             raise ValueError(f"--out must end in .html or .json, got {str(path)!r}.")
     source = given.open_model(model, trust)
-    rows = given.read_table(data, label, given.column_count(source))
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     asked = given.read_threat(threat, eps, norm, low, high, share, rows.X)
     X, y, twin = rows.X, rows.labels, None
     if least is not None and hw.load_model(source).task == "regression":
@@ -74,7 +75,7 @@ def audit(
             raise ValueError("Either --harden trains the twin or --twin names its file, not both.")
         twin = given.open_model(other, trust)
     if harden:
-        X, y, twin = _twin(source, rows, asked, train, label)
+        X, y, twin = _twin(source, rows, asked, train, label, classes)
     with given.progress_bar() as tell:
         report = hw.audit(
             source,
@@ -103,13 +104,18 @@ def audit(
 
 
 def _twin(
-    source: Any, rows: given.Table, threat: hw.Threat, train: Path | None, label: str | None
+    source: Any,
+    rows: given.Table,
+    threat: hw.Threat,
+    train: Path | None,
+    label: str | None,
+    classes: str | None,
 ) -> tuple[Any, Any, Any]:
     """The rows to compare both models on, and the robust twin, which has not seen them."""
     if train is None:
         seen, rows = rows.half(0), rows.half(1)
     else:
-        seen = given.read_table(train, label, given.column_count(source))
+        seen = given.read_table(train, label, given.column_count(source)).called(classes, source)
     return rows.X, rows.labels, hw.harden(source, seen.X, seen.labels, threat)
 
 

@@ -14,6 +14,7 @@ def certify(
     model: given.Model,
     data: given.Data,
     label: given.Label = None,
+    classes: given.Classes = None,
     eps: given.Eps = None,
     share: given.Share = None,
     threat: given.ThreatFile = None,
@@ -40,7 +41,7 @@ def certify(
     if out is not None:
         given.writable(out)
     source = given.open_model(model, trust)
-    rows = given.read_table(data, label, given.column_count(source))
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     asked = given.read_threat(threat, eps, norm, low, high, share, rows.X)
     decided: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     with given.progress_bar() as tell:

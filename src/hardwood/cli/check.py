@@ -15,6 +15,7 @@ def check(
     model: Annotated[Path, typer.Option("--model", help="The model file that it speaks of.")],
     data: Annotated[Path, typer.Option("--data", help="The rows that it speaks of.")],
     label: given.Label = None,
+    classes: given.Classes = None,
     twin: Annotated[
         Path | None, typer.Option("--twin", help="The second model of a report with a twin.")
     ] = None,
@@ -39,7 +40,7 @@ def check(
         raise ValueError(f"{str(report)!r} does not exist; check the name of the report.")
     claims = hw.Audit.from_json(report)
     source = given.open_model(model, trust)
-    rows = given.read_table(data, label, given.column_count(source))
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     if "twin" in claims.content and claims.content["data"]["n_rows"] == len(rows.labels) // 2:
         rows = rows.half(1)  # the twin was trained on the others
     other = None if twin is None else given.open_model(twin, trust)

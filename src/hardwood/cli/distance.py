@@ -14,7 +14,9 @@ def distance(
     model: given.Model,
     data: given.Data,
     label: given.Label = None,
+    classes: given.Classes = None,
     eps: given.Eps = None,
+    share: given.Share = None,
     threat: given.ThreatFile = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to write one line a row.")
@@ -40,12 +42,12 @@ def distance(
     """  # noqa: D301
     if out is not None:
         given.writable(out)
-    asked = None
-    if threat is not None or eps is not None or low is not None or high is not None:
-        size = 1.0 if eps is None and threat is None else eps
-        asked = given.read_threat(threat, size, norm, low, high)
     source = given.open_model(model, trust)
-    rows = given.read_table(data, label, given.column_count(source))
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
+    asked = None
+    if any(one is not None for one in (threat, eps, share, low, high)):
+        size = 1.0 if eps is None and threat is None and share is None else eps
+        asked = given.read_threat(threat, size, norm, low, high, share, rows.X)
     decided: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     with given.progress_bar() as tell:
         found = hw.minimal_distance(

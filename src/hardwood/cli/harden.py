@@ -13,6 +13,7 @@ def harden(
     model: given.Model,
     data: given.Data,
     label: given.Label = None,
+    classes: given.Classes = None,
     eps: given.Eps = None,
     share: given.Share = None,
     threat: given.ThreatFile = None,
@@ -35,7 +36,7 @@ def harden(
     if out.suffix not in (".json", ".ubj"):
         raise ValueError(f"--out must end in .json or .ubj, got {str(out)!r}.")
     source = given.open_model(model, trust)
-    rows = given.read_table(data, label, given.column_count(source))
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     asked = given.read_threat(threat, eps, "inf", low, high, share, rows.X)
     with given.progress_bar() as tell:
         if tell is not None:

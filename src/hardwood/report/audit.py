@@ -161,23 +161,26 @@ class Audit:
         Parameters
         ----------
         path : str or Path
-            A file of `to_json`.
+            A file of `to_json`, or the text itself.
 
         Returns
         -------
         Audit
             The findings; `check` asks whether they hold.
         """
+        where, is_text = repr(str(path)), str(path).lstrip().startswith("{")
+        if is_text:
+            where = "The text"
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = json.loads(str(path) if is_text else Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{str(path)!r} is no JSON file: {error}.") from None
+            raise ValueError(f"{where} is no JSON file: {error}.") from None
         kinds = {findings.FORMAT: Audit, regression.FORMAT: RegressionAudit}
         if not isinstance(content, dict) or str(content.get("format")) not in kinds:
-            raise ValueError(f"{str(path)!r} is no report of an audit; make one with to_json.")
+            raise ValueError(f"{where} is no report of an audit; make one with to_json.")
         if content.get("format_version") != findings.FORMAT_VERSION:
             raise ValueError(
-                f"{str(path)!r} has format_version {content.get('format_version')!r}, and this "
+                f"{where} has format_version {content.get('format_version')!r}, and this "
                 f"hardwood reads {findings.FORMAT_VERSION}; make the report anew."
             )
         return kinds[content["format"]](content)

@@ -580,7 +580,11 @@ def only_column(threat: Threat, reach: Reach, column: int) -> Threat:
             together |= set(group.columns)
     given = {field.name: getattr(threat, field.name) for field in fields(threat)}
     given["fixed"] = [f for f in range(len(reach.limits)) if f not in together]
-    given["integer"] = np.flatnonzero(reach.whole).tolist()  # a frame said which, an array does not
+    # A frame said which columns hold whole numbers and truth values, an array does not.
+    given["integer"] = np.flatnonzero(reach.whole).tolist()
+    step = reach.limits[column, :2]
+    if step.any() and np.isfinite(step).all():
+        given["eps"] = {column: tuple(step.tolist())}
     return Threat(**given)
 
 
@@ -645,13 +649,13 @@ def finite(values: FloatArray) -> list[float | None]:
 
 def row_numbers(ranges: list[list[int]], n_rows: int) -> Rows:
     """The row numbers that `ranges_of` wrote, of a table with so many rows."""
+    after = 0
     for first, last in ranges:
-        if not 0 <= first <= last < n_rows:
-            raise IndexError(f"rows {first} to {last} of {n_rows}")
+        if not after <= first <= last < n_rows:
+            raise IndexError(f"rows {first} to {last} of {n_rows}, where {after} is the next")
+        after = last + 1
     parts = [np.arange(first, last + 1) for first, last in ranges]
     rows: Rows = np.concatenate(parts) if parts else np.arange(0)
-    if np.any(np.diff(rows) <= 0):
-        raise IndexError("rows that are not in order")
     return rows
 
 

@@ -1,35 +1,44 @@
 """The findings of an audit as one HTML page that needs nothing else."""
 
+from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 from hardwood.report import regression, svg, words
 
+_HERE = files("hardwood.report")
+
 
 def render(content: dict[str, Any]) -> str:
     """The page of an audit."""
     try:
-        from jinja2 import Environment, FunctionLoader, TemplateError
+        from jinja2 import TemplateError
     except ImportError:
         raise ImportError(
             'to_html needs jinja2. Install it with: pip install "hardwood[report]"'
         ) from None
-    here = files("hardwood.report")
+    style = (_HERE / "audit.css").read_text("utf-8")
+    kind, figures = _figures(content)
+    try:
+        return str(_environment().get_template(kind).render(**content, style=style, **figures))
+    except TemplateError as error:
+        raise LookupError(f"a part that the page needs, {error}") from None
+
+
+@cache  # templates take longer to compile than to fill in
+def _environment() -> Any:
+    from jinja2 import Environment, FunctionLoader
+
     environment = Environment(
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=FunctionLoader(lambda name: (here / name).read_text("utf-8")),
+        loader=FunctionLoader(lambda name: (_HERE / name).read_text("utf-8")),
     )
     environment.filters.update(count=words.count, multiple=_multiple, number=_number)
     environment.globals.update(share=words.share, percent=_percent, between=words.between)
-    style = (here / "audit.css").read_text("utf-8")
-    kind, figures = _figures(content)
-    try:
-        return environment.get_template(kind).render(**content, style=style, **figures)
-    except TemplateError as error:
-        raise LookupError(f"a part that the page needs, {error}") from None
+    return environment
 
 
 def _figures(content: dict[str, Any]) -> tuple[str, dict[str, Any]]:

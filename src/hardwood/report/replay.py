@@ -22,7 +22,10 @@ Check = dict[str, Any]
 
 def read_threat(code: str) -> Threat:
     """The threat that a report was made for, from the way it prints itself."""
-    call = ast.parse(code, mode="eval").body
+    try:
+        call = ast.parse(code, mode="eval").body
+    except MemoryError:  # what Python's parser says, whatever memory there is
+        raise ValueError(f"The report's threat is nested too deeply: {code[:80]!r}.") from None
     if not isinstance(call, ast.Call) or getattr(call.func, "id", None) != "Threat" or call.args:
         raise ValueError(f"The report's threat must read like Threat(eps=0.1), got {code[:80]!r}.")
     return Threat(**{str(part.arg): _value(part.value) for part in call.keywords})

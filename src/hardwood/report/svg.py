@@ -67,7 +67,7 @@ def curve_chart(content: dict[str, Any]) -> str:
         frame = Frame(width, height, curve[-1]["multiple"], 1.0)
         proven = _stairs(curve, "certified", n, falls_at_once=True)
         found = _stairs(curve, "attacked", n, falls_at_once=False)
-        parts = [_grid(frame, STRENGTH, _percents, _multiples(curve[-1]["multiple"]))]
+        parts = [_grid(frame, STRENGTH, _percents, _ticks(frame.x_end, _multiples))]
         parts.append(f'<path class="below" d="{_area(frame, proven)}"/>')
         between = frame.path([*found, *reversed(proven)])
         parts.append(f'<path class="between" d="{between}Z"/>')
@@ -119,7 +119,8 @@ def distance_chart(content: dict[str, Any]) -> str:
                 frame,
                 "smallest change that turns the row, × the threat",
                 lambda value: f"{value:,.0f}",
-                _multiples(bins[-1]),
+                # On a phone the last one would run into the word beside it.
+                _ticks(bins[-1], _multiples)[: None if width > 500 else -1],
             )
         ]
         for begin, count in bars:
@@ -158,7 +159,7 @@ def error_chart(content: dict[str, Any]) -> str:
         y = frame.y(guess)
         return "".join(
             [
-                _grid(frame, STRENGTH, _units, _multiples(frame.x_end)),
+                _grid(frame, STRENGTH, _units, _ticks(frame.x_end, _multiples)),
                 f'<line class="guess" x1="{frame.left}" x2="{width - frame.right}" y1="{y:.1f}" '
                 f'y2="{y:.1f}"/>',
                 _threat_line(frame),
@@ -199,12 +200,13 @@ def move_chart(content: dict[str, Any]) -> str:
 
     def draw(width: int, height: int) -> str:
         frame = Frame(width, height, end, 1.0)
-        ticks = [(end * k / 6, _units(end * k / 6)) for k in range(7)]
         proven = _stairs(curve, "proven", n, falls_at_once=False)
         found = _stairs(curve, "found", n, falls_at_once=True)
         return "".join(
             [
-                _grid(frame, "distance, in units of the prediction", _percents, ticks),
+                _grid(
+                    frame, "distance, in units of the prediction", _percents, _ticks(end, _units)
+                ),
                 f'<path class="below" d="{_area(frame, proven)}"/>',
                 f'<path class="between" d="{frame.path([*found, *reversed(proven)])}Z"/>',
                 f'<path class="line proven" d="{frame.path(proven)}"/>',
@@ -257,8 +259,13 @@ def _grid(frame: Frame, across: str, word: Callable[[float], str], ticks: Ticks)
     return "".join(parts)
 
 
-def _multiples(end: float) -> Ticks:
-    return [(k / 2, f"{k / 2:g}×") for k in range(int(2 * end) + 1)]
+def _ticks(end: float, word: Callable[[float], str]) -> Ticks:
+    """Seven places, wherever the axis ends: a report that somebody edited may say anything."""
+    return [(end * k / 6, word(end * k / 6)) for k in range(7)]
+
+
+def _multiples(value: float) -> str:
+    return f"{value:g}×"
 
 
 def _percents(value: float) -> str:
