@@ -35,8 +35,18 @@ SEED = 20190613
 REPORT = Path("build/bench/categories.json")
 TABLES = {"bank_marketing": ("y", "yes"), "mushroom": ("class", "p")}
 TAMPERED = {
+    "made, 12": ["a", "b", "c"],
+    "made, 30": ["a", "b", "c"],
     "bank_marketing": ["job", "month", "poutcome"],
-    "mushroom": ["odor", "gill-color", "spore-print-color"],
+    "mushroom": [
+        "odor",
+        "gill-color",
+        "spore-print-color",
+        "gill-size",
+        "ring-type",
+        "stalk-root",
+        "habitat",
+    ],
 }
 
 
@@ -103,7 +113,23 @@ def quality(name: str) -> list[Result]:
 
 
 def booster(**how: Any) -> Any:
-    return hw.RobustGradientBoostingClassifier(n_estimators=50, max_depth=4, n_jobs=1, **how)
+    return hw.RobustGradientBoostingClassifier(
+        n_estimators=50, max_depth=4, learning_rate=0.3, n_jobs=1, **how
+    )
+
+
+def made_categories(name: str, n_rows: int = 4000) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three columns of 12 or 30 categories, neighbours much alike, and three numbers."""
+    size = int(name.split()[1])
+    rng = np.random.default_rng(SEED + size)
+    words = [f"{k:02d}" for k in range(size)]
+    X = pd.DataFrame({f"x{k}": rng.normal(size=n_rows) for k in range(3)})
+    margin = 0.5 * X["x0"] + 0.5 * X["x1"] * X["x2"]
+    for column in TAMPERED[name]:
+        code = rng.integers(size, size=n_rows)
+        X[column] = pd.Categorical.from_codes(code, words)
+        margin += np.sin(np.linspace(0, 2 * np.pi, size))[code]
+    return X, (margin + rng.logistic(scale=0.3, size=n_rows) > 0).to_numpy().astype(int)
 
 
 def known(X: pd.DataFrame, columns: list[str]) -> list[tuple[str, list[str]]]:
@@ -112,7 +138,7 @@ def known(X: pd.DataFrame, columns: list[str]) -> list[tuple[str, list[str]]]:
 
 def robust(name: str, n_rows: int = 4000) -> list[Result]:
     """Certified accuracy where some categories may change, less that of the others."""
-    X, y = load(name)
+    X, y = load(name) if name in TABLES else made_categories(name)
     some = np.random.default_rng(SEED).permutation(len(X))[:n_rows]
     X, y, columns = X.iloc[some], y[some], TAMPERED[name]
     words = list(X.select_dtypes("category"))
@@ -141,7 +167,7 @@ def robust(name: str, n_rows: int = 4000) -> list[Result]:
         Result(
             f"{name}: certified accuracy of {other} training above ours",
             proven[other] - proven["robust"],
-            at_most=0.0,
+            at_most=-1e-4,  # above, not as good as
             answer=proven,
         )
         for other in ("natural", "one-hot")
@@ -211,7 +237,8 @@ def main() -> None:
         results.append(speed(given.rows, given.turns, clock))
         show(results[-1])
     for part in (quality, robust):
-        for name in TABLES if given.only in (None, part.__name__) else ():
+        tables = TABLES if part is quality else TAMPERED
+        for name in tables if given.only in (None, part.__name__) else ():
             for result in part(name):
                 results.append(result)
                 show(result)

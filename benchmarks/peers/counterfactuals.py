@@ -11,49 +11,20 @@ counts as none.
 
 import argparse
 import importlib.util
-import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import numpy as np
+import pandas as pd
+from census import LEVELS, N_TRAIN, SPREADS, census, pipeline
+from sklearn.pipeline import Pipeline
 
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
-from sklearn.compose import ColumnTransformer  # noqa: E402
-from sklearn.pipeline import Pipeline, make_pipeline  # noqa: E402
-from sklearn.preprocessing import OneHotEncoder  # noqa: E402
-from xgboost import XGBClassifier  # noqa: E402
-
-import hardwood as hw  # noqa: E402
-
-LEVELS = {
-    "work": 9,
-    "degree": 16,
-    "status": 7,
-    "job": 15,
-    "role": 6,
-    "group": 5,
-    "sex": 2,
-    "land": 34,
-}
-SPREADS = {"age": 70, "years": 15, "gain": 5000, "loss": 2000, "hours": 80, "weight": 400}
-
-
-def census(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Whole numbers and categories, and a label that hangs on most of them."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({name: rng.integers(0, most + 1, n) for name, most in SPREADS.items()})
-    score = sum(rng.normal() * X[name] / most for name, most in SPREADS.items())
-    score += 2.0 * (X["age"] > 30) * (X["hours"] > 35) + 1.5 * (X["gain"] > 3500)
-    for name, n_levels in LEVELS.items():
-        code = rng.integers(n_levels, size=n)
-        X[name] = np.array([f"{name} {k}" for k in range(n_levels)])[code]
-        score += np.random.default_rng(len(name)).normal(size=n_levels)[code] * 0.7
-    noise = rng.normal(size=n) * 0.7
-    return X, np.asarray(score + noise > np.median(score), dtype=int)
+import hardwood as hw
 
 
 def steps() -> dict[str, float]:
@@ -110,8 +81,7 @@ def treecf(model: Pipeline, X: pd.DataFrame) -> Callable[[pd.DataFrame, int, flo
 
     def ask(row: pd.DataFrame, label: int, seconds: float) -> Answer:
         wanted = (0.0, 0.4999999) if label == 1 else (0.5000001, 1.0)
-        given = before.transform(row)
-        x = np.asarray(given.todense() if hasattr(given, "todense") else given, dtype=float)[0]
+        x = np.asarray(before.transform(row), dtype=float)[0]
         found: Any = explainer.explain(
             x, Target.probability(range=wanted), backend="exact", time_budget_s=seconds, seed=0
         )
@@ -164,12 +134,9 @@ def main() -> None:
     parser.add_argument("--who", choices=list(ASKED), help="only ours and this one")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    X, y = census(20_000, seed=0)
-    words = OneHotEncoder(handle_unknown="ignore")
-    before = ColumnTransformer([("words", words, list(LEVELS))], remainder="passthrough")
-    model = make_pipeline(before, XGBClassifier(n_estimators=options.trees, max_depth=6, n_jobs=1))
-    model.fit(X[:15_000], y[:15_000])
-    rows = X[15_000 : 15_000 + options.rows]
+    X, y = census(N_TRAIN + options.rows, seed=0)
+    model = pipeline(X[:N_TRAIN], y[:N_TRAIN], options.trees)
+    rows = X[N_TRAIN:]
     labels = model.predict(rows)
     print(f"{options.trees} trees, {len(rows)} rows, {options.seconds:g} s a row, one thread")
     print("| who | seconds a row, mean (max) | turned | proven least | mean cost | of the least |")
@@ -181,7 +148,7 @@ def main() -> None:
         if importlib.util.find_spec(name) is None:
             print(f"| {name} | not installed | | | | |")
             continue
-        ask, seconds, costs, proven = make(model, X[:15_000]), [], {}, 0
+        ask, seconds, costs, proven = make(model, X[:N_TRAIN]), [], {}, 0
         for i in range(len(rows)):
             row, begin = rows.iloc[i : i + 1], time.process_time()
             z, exact = ask(row, int(labels[i]), options.seconds)
