@@ -16,7 +16,9 @@ import numpy.typing as npt
 from hardwood import _sums
 
 FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 MAX_VALUES = 2**31 - 1  # of a training table: rows x features
@@ -297,7 +299,7 @@ def _is_named(column: Any, known: Sequence[Any] | None) -> bool:
 
 def _numbers(given: Any, what: str) -> FloatArray:
     """Real numbers as float64; missing values of any kind become NaN."""
-    gone: npt.NDArray[np.bool_] | None = None
+    gone: BoolArray | None = None
     if hasattr(getattr(given, "dtype", None), "numpy_dtype") and given.isna().any():
         # A nullable column of pandas: its whole numbers stay whole.
         gone = np.asarray(given.isna(), dtype=bool)
@@ -398,7 +400,7 @@ def countable(X: Any) -> None:
         )
 
 
-def targets(y: Any) -> npt.NDArray[np.float32]:
+def targets(y: Any) -> Float32Array:
     """Numbers to predict, in the precision of the margin."""
     given = np.asarray(y, dtype=np.float64)
     bad = ~(np.abs(given) <= FLOAT32_MAX)
@@ -411,9 +413,7 @@ def targets(y: Any) -> npt.NDArray[np.float32]:
     return given.astype(np.float32)
 
 
-def weights(
-    weight: FloatArray | None, others: _sums.Others | None = None
-) -> npt.NDArray[np.float32] | None:
+def weights(weight: FloatArray | None, others: _sums.Others | None = None) -> Float32Array | None:
     """Positive weights of rows, in the precision of the gradients.
 
     A weight counts how often a row is there. Weights that are less than 1 on average would make a

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray
-from hardwood.attack.target import Attempt, BoolArray, Target
+from hardwood._check import BoolArray, FloatArray
+from hardwood.attack.victim import Attempt, Victim
 from hardwood.verify.effort import Effort
 
 Rows = npt.NDArray[np.int64]
@@ -83,28 +83,28 @@ class ChengSettings:
 
 
 def attack(
-    target: Target,
+    victim: Victim,
     settings: ChengSettings,
     effort: Effort,
     pool: tuple[FloatArray, npt.NDArray[Any]],
     rng: np.random.Generator,
 ) -> Attempt:
     """All rows advance together: every step asks about a batch of points."""
-    if target.norm not in ("inf", 2):
+    if victim.norm not in ("inf", 2):
         raise ValueError(
-            f'method="cheng" measures in the norms "inf" and 2, got norm={target.norm!r}.'
+            f'method="cheng" measures in the norms "inf" and 2, got norm={victim.norm!r}.'
         )
-    search = _Search(target, settings, effort, rng)
-    tell = effort.tell(len(target.X))
+    search = _Search(victim, settings, effort, rng)
+    tell = effort.tell(len(victim.X))
     try:
         search.start(*pool)
         for _ in range(settings.n_iterations):
-            tell(len(target.X) - int(np.count_nonzero(search.open)), 0)
+            tell(len(victim.X) - int(np.count_nonzero(search.open)), 0)
             if effort.over or not search.open.any():
                 break
             search.advance(np.flatnonzero(search.open))
         search.finish()
-        tell(len(target.X), 0)
+        tell(len(victim.X), 0)
     except KeyboardInterrupt:
         effort.interrupted = True
     return Attempt(search.X_adv, "cheng")
@@ -114,35 +114,35 @@ class _Search:
     """Directions of all rows, and the nearest examples seen."""
 
     def __init__(
-        self, target: Target, settings: ChengSettings, effort: Effort, rng: np.random.Generator
+        self, victim: Victim, settings: ChengSettings, effort: Effort, rng: np.random.Generator
     ) -> None:
-        n_rows = len(target.X)
-        self.target, self.settings, self.effort, self.rng = target, settings, effort, rng
-        self.reach = target.reach
+        n_rows = len(victim.X)
+        self.victim, self.settings, self.effort, self.rng = victim, settings, effort, rng
+        self.reach = victim.reach
         self.low, self.high = (
-            np.asarray(end) for end in _core.ball_ends(target.X, self.reach.ends)
+            np.asarray(end) for end in _core.ball_ends(victim.X, self.reach.ends)
         )
         moves = self.low < self.high  # a missing value compares false
         self.switches = self._switches()
         self.movable = (moves | self.switches).astype(np.float64)
         share = self.reach.share > 0
-        size = np.where(np.isnan(target.X), 0.0, np.abs(target.X))
+        size = np.where(np.isnan(victim.X), 0.0, np.abs(victim.X))
         self.down_scale = self.reach.down_scale * np.where(share[:, 0], size, 1.0)
         self.up_scale = self.reach.up_scale * np.where(share[:, 1], size, 1.0)
-        self.other = target.X.copy()  # what a category or a blank becomes along the direction
-        self.order = np.inf if target.norm == "inf" else 2
-        self.direction = np.zeros_like(target.X)
+        self.other = victim.X.copy()  # what a category or a blank becomes along the direction
+        self.order = np.inf if victim.norm == "inf" else 2
+        self.direction = np.zeros_like(victim.X)
         self.reached = np.full(n_rows, np.inf)  # distance along it
         self.step = np.full(n_rows, settings.step)
         self.smoothing = np.full(n_rows, settings.smoothing)
         self.idle = np.zeros(n_rows, dtype=int)
         self.open = np.zeros(n_rows, dtype=bool)
-        self.X_adv = np.full_like(target.X, np.nan)
+        self.X_adv = np.full_like(victim.X, np.nan)
         self.distance = np.full(n_rows, np.inf)
 
     def _switches(self) -> BoolArray:
         """Values that do not move but change: categories, and what can be left blank."""
-        X = self.target.X
+        X = self.victim.X
         switches = np.zeros(X.shape, dtype=bool)
         for feature in self.reach.changes:
             for i in range(len(X)):
@@ -151,7 +151,7 @@ class _Search:
 
     def _others(self, row: int, feature: int) -> FloatArray:
         """What a value can change to: other categories, a blank."""
-        x = self.target.X[row, feature]
+        x = self.victim.X[row, feature]
         if np.isnan(x):
             return np.empty(0)
         to = self.reach.changes.get(feature, ())
@@ -161,7 +161,7 @@ class _Search:
 
     def drawn(self, row: Rows, share: float = 1.0) -> FloatArray:
         """Changes drawn for some of the values that can change; the others stay as they are."""
-        other = self.target.X[row].copy()
+        other = self.victim.X[row].copy()
         for k, feature in zip(*np.nonzero(self.switches[row]), strict=True):
             number = feature not in self.reach.changes
             if self.rng.random() < share * (0.2 if number else 1.0):  # numbers mostly move
@@ -188,13 +188,13 @@ class _Search:
         """
         changed = np.zeros(len(row), dtype=bool)
         allowed = self._allowed(row)
-        block = max(1, _ASKED_CELLS // self.target.X.shape[1])
+        block = max(1, _ASKED_CELLS // self.victim.X.shape[1])
         for begin in range(0, len(allowed), block):
             if self.effort.over:
                 break
             at = allowed[begin : begin + block]
             Z = self._points(row[at], direction[at], length[at], other[at])
-            changed[at] = self.target.fooled(Z, row[at])
+            changed[at] = self.victim.fooled(Z, row[at])
             self._keep(row[at][changed[at]], Z[changed[at]])
         return changed
 
@@ -207,13 +207,13 @@ class _Search:
         asked = np.empty(len(row), dtype=np.int64)
         asked[order] = np.arange(len(row)) - first
         # Two are kept for the label before the attack and for the replay.
-        return np.flatnonzero(self.target.n_queries[row] + asked < most - 2)
+        return np.flatnonzero(self.victim.n_queries[row] + asked < most - 2)
 
     def _points(
         self, row: Rows, direction: FloatArray, length: FloatArray, other: FloatArray
     ) -> FloatArray:
         """Points that far along directions; a value changes where its part is a whole step."""
-        X, unit = self.target.X[row], self.reach.unit
+        X, unit = self.victim.X[row], self.reach.unit
         step = length[:, None] * direction
         scale = np.where(direction < 0, self.down_scale[row], self.up_scale[row])
         Z = np.clip(X + step * scale, self.low[row], self.high[row])
@@ -225,7 +225,7 @@ class _Search:
     def _keep(self, row: Rows, Z: FloatArray) -> None:
         if len(row) == 0:
             return
-        distance = self.target.rows(row).lengths(Z)
+        distance = self.victim.rows(row).lengths(Z)
         order = np.argsort(-distance, kind="stable")  # the nearest of a row is written last
         nearer = order[distance[order] < self.distance[row[order]]]
         self.distance[row[nearer]] = distance[nearer]
@@ -274,15 +274,15 @@ class _Search:
 
     def start(self, X_pool: FloatArray, y_pool: npt.NDArray[Any]) -> None:
         """Look along the first directions and keep the best one of each row."""
-        n_rows, n_features = self.target.X.shape
+        n_rows, n_features = self.victim.X.shape
         count = self.settings.n_directions
         every = np.arange(n_rows)
         found = np.zeros((n_rows, count), dtype=np.int64)
         n_found = np.zeros(n_rows, dtype=int)
-        for label in set(self.target.y.tolist()):
-            mine = np.flatnonzero(self.target.y == label)
-            wanted = self.target.wanted
-            others = np.flatnonzero(y_pool != label if wanted is None else y_pool == wanted)
+        for label in set(self.victim.y.tolist()):
+            mine = np.flatnonzero(self.victim.y == label)
+            target = self.victim.target
+            others = np.flatnonzero(y_pool != label if target is None else y_pool == target)
             n_others = min(count, len(others))
             if n_others == 0:
                 continue
@@ -290,7 +290,7 @@ class _Search:
                 if self.effort.over:
                     return
                 apart = np.linalg.norm(
-                    np.nan_to_num(X_pool[others] - self.target.X[i]), self.order, axis=1
+                    np.nan_to_num(X_pool[others] - self.victim.X[i]), self.order, axis=1
                 )
                 found[i, :n_others] = others[np.argpartition(apart, n_others - 1)[:n_others]]
             n_found[mine] = n_others
@@ -298,7 +298,7 @@ class _Search:
             if self.effort.over:
                 break
             random = self.rng.normal(size=(n_rows, n_features))
-            towards = np.nan_to_num(X_pool[found[:, k]] - self.target.X) if len(X_pool) else random
+            towards = np.nan_to_num(X_pool[found[:, k]] - self.victim.X) if len(X_pool) else random
             direction = np.where((k < n_found)[:, None], towards, random)
             other = self.drawn(every)
             if len(X_pool):
@@ -320,7 +320,7 @@ class _Search:
 
     def _towards(self, row: Rows, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Directions to points; categories become theirs where they can, else what is drawn."""
-        X = self.target.X[row]
+        X = self.victim.X[row]
         direction = np.nan_to_num(Z - X)
         other = self.drawn(row)
         for feature in self.reach.changes:
@@ -364,10 +364,10 @@ class _Search:
         self.idle[row] = np.where(gained, 0, self.idle[row] + 1)
         self.open[row] = self.idle[row] < _GIVE_UP
         if self.settings.max_queries is not None:
-            self.open &= self.target.n_queries < self.settings.max_queries - 2
+            self.open &= self.victim.n_queries < self.settings.max_queries - 2
 
     def _sample(self, row: Rows) -> FloatArray:
-        count, d = self.settings.n_samples, self.target.X.shape[1]
+        count, d = self.settings.n_samples, self.victim.X.shape[1]
         gradient = np.zeros((len(row), d))
         own, reached = self.direction[row], self.reached[row]
         many = max(1, _CELLS // (len(row) * d))
@@ -411,7 +411,7 @@ class _Search:
 
     def _jump(self, row: Rows) -> None:
         """Let a few features take no part, or take part in full."""
-        d = self.target.X.shape[1]
+        d = self.victim.X.shape[1]
         share = self.rng.choice([1 / d, 2 / d, 0.1, 0.3], size=(len(row), 1))
         chosen = self.rng.random((len(row), d)) < share
         chosen[np.arange(len(row)), self.rng.integers(d, size=len(row))] = True

@@ -4,39 +4,40 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood.attack import descent
-from hardwood.attack.target import Attempt, Target
+from hardwood.attack.victim import Attempt, Victim
 from hardwood.verify import milp, search
-from hardwood.verify.effort import Effort, Found
+from hardwood.verify.effort import Effort
+from hardwood.verify.found import Found
 from hardwood.verify.towards import towards
 
 _SEARCH = 0.8  # of the time; the rest is for the quick attack where the search is stopped
 
 
-def attack(target: Target, effort: Effort) -> Attempt:
+def attack(victim: Victim, effort: Effort) -> Attempt:
     """Take the nearest leaf of one tree, or the nearest example of an ensemble."""
-    problem = target.white_box
+    problem = victim.white_box
     if problem.target is not None:
         found = towards(
             problem,
-            target.reach,
-            lambda one, reach: search.nearest(one, target.norm, reach, effort),
-            lambda one, reach: milp.nearest(one, target.norm, reach, effort),
+            victim.reach,
+            lambda one, reach: search.nearest(one, victim.norm, reach, effort),
+            lambda one, reach: milp.nearest(one, victim.norm, reach, effort),
         )
         return Attempt(found.X_adv, "exact", found.lower)
-    helped = target.norm != 0 and target.leaves_a_label  # which the quick attack knows
+    helped = victim.norm != 0 and victim.leaves_a_label  # which the quick attack knows
     seconds = _SEARCH * effort.left() if helped else np.inf
-    found = search.nearest(problem, target.norm, target.reach, effort, seconds)
+    found = search.nearest(problem, victim.norm, victim.reach, effort, seconds)
     undecided = np.flatnonzero(found.lower < found.upper)
     if len(undecided) and helped and not effort.over:
-        _replace_farther(found, undecided, target, effort)
+        _replace_farther(found, undecided, victim, effort)
     return Attempt(found.X_adv, "tree" if problem.trees.n_trees == 1 else "exact", found.lower)
 
 
 def _replace_farther(
-    found: Found, row: npt.NDArray[np.int64], target: Target, effort: Effort
+    found: Found, row: npt.NDArray[np.int64], victim: Victim, effort: Effort
 ) -> None:
     """Where the search was stopped, the quick attack may have something nearer."""
-    some = target.rows(row)
+    some = victim.rows(row)
     X_adv = descent.attack(some, effort).X_adv
     nearer = np.flatnonzero(some.lengths(X_adv) < found.upper[row])
     # A row of NaN may be an example, if all values can be left blank, or none.
@@ -44,7 +45,7 @@ def _replace_farther(
     found.X_adv[row[nearer]] = X_adv[nearer]
 
 
-def kantchelian(target: Target, effort: Effort) -> Attempt:
+def kantchelian(victim: Victim, effort: Effort) -> Attempt:
     """Ask a solver of mixed-integer programs, as Kantchelian et al. (2016) did."""
-    found = milp.nearest(target.white_box, target.norm, target.reach, effort)
+    found = milp.nearest(victim.white_box, victim.norm, victim.reach, effort)
     return Attempt(found.X_adv, "kantchelian", found.lower)

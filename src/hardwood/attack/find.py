@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.attack import cheng, descent, exact, papernot, symbolic
 from hardwood.attack.cheng import ChengSettings
 from hardwood.attack.result import AttackResult
-from hardwood.attack.target import Attempt, BoolArray, Target
+from hardwood.attack.victim import Attempt, Victim
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Threat, as_threat, check_norm
 from hardwood.threat.units import warn_of_units
@@ -141,22 +141,22 @@ def find_adversarial(
             f'settings must be a ChengSettings, with method="cheng"; got method={method!r} and '
             f"settings={settings!r}."
         )
-    asked = Target.of(
+    victim = Victim.of(
         model,
         X,
         y,
         threat,
         norm,
         black_box=method == "cheng",
-        wanted=target,
+        target=target,
         n_jobs=n_jobs,
         threshold=threshold,
     )
-    warn_of_units(given, asked.ball, asked.X, asked.names, model)
-    pool = _pool(asked, X_train, y_train)
-    wrong = asked.fooled(asked.X, np.arange(len(asked.X)))
-    right = np.flatnonzero(~wrong & asked.attacking)
-    attacked = asked.rows(right)
+    warn_of_units(given, victim.ball, victim.X, victim.names, model)
+    pool = _pool(victim, X_train, y_train)
+    wrong = victim.fooled(victim.X, np.arange(len(victim.X)))
+    right = np.flatnonzero(~wrong & victim.attacking)
+    attacked = victim.rows(right)
     folded = attacked.folded()
     if len(right) == 0:
         attempt = Attempt(np.empty_like(attacked.X), method)
@@ -165,29 +165,29 @@ def find_adversarial(
         attempt = cheng.attack(folded, settings or ChengSettings(), effort, pool, rng)
     else:
         attempt = _run(folded, method, effort)
-    asked.n_queries[right] += folded.n_queries
+    victim.n_queries[right] += folded.n_queries
     X_adv, distance = _judge(attacked, attempt)
-    asked.n_queries[right] += attacked.n_queries
+    victim.n_queries[right] += attacked.n_queries
     there = "misclassified" if target is None else "there"
-    examples = np.where(wrong[:, None], asked.X, np.nan)
+    examples = np.where(wrong[:, None], victim.X, np.nan)
     examples[right] = X_adv
     given_back = wrong.copy()
     given_back[right] = np.isfinite(distance)
-    rows = Given(X, asked.X, None if asked.problem is None else asked.problem.trees)
+    rows = Given(X, victim.X, None if victim.problem is None else victim.problem.trees)
     result = AttackResult(
         X_adv=rows.back(examples, given_back),
         distance=np.where(wrong, 0.0, np.inf),
         success=np.zeros(len(wrong), dtype=bool),
         status=np.where(wrong, there, "survived"),
         lower=np.zeros(len(wrong)),
-        n_queries=asked.n_queries,
+        n_queries=victim.n_queries,
         seconds=time.perf_counter() - start,
         method=attempt.method,
         norm=norm,
-        feature_names=asked.names,
+        feature_names=victim.names,
         given=rows,
     )
-    told_in = asked.ball.unit if asked.ball.multiples else 1.0
+    told_in = victim.ball.unit if victim.ball.multiples else 1.0
     result.distance[right] = distance / told_in
     result.success[right] = np.isfinite(distance)
     result.status[result.success] = "fooled"
@@ -196,59 +196,59 @@ def find_adversarial(
     return result
 
 
-def _pool(target: Target, X_train: Any, y_train: Any) -> tuple[FloatArray, npt.NDArray[Any]]:
+def _pool(victim: Victim, X_train: Any, y_train: Any) -> tuple[FloatArray, npt.NDArray[Any]]:
     """Rows and their labels, to look towards; one-hot groups are folded, as they are attacked."""
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both or none.")
     if X_train is None:
-        return target.folded().X, target.y
-    table = _check.rows(X_train, target.X.shape[1], target.names)
+        return victim.folded().X, victim.y
+    table = _check.rows(X_train, victim.X.shape[1], victim.names)
     label = np.asarray(y_train)
     if label.shape != (len(table),):
         raise ValueError(
             f"y_train has shape {label.shape} but X_train has {len(table)} rows; pass one label "
             f"per row."
         )
-    return fold_rows(table, target.ball.groups, target.names), label
+    return fold_rows(table, victim.ball.groups, victim.names), label
 
 
-def _run(target: Target, method: Method, effort: Effort) -> Attempt:
+def _run(victim: Victim, method: Method, effort: Effort) -> Attempt:
     if method == "auto":
-        method = _choose(target, effort)
+        method = _choose(victim, effort)
     if method == "papernot":
-        return papernot.attack(target, effort)
+        return papernot.attack(victim, effort)
     if method == "symbolic":
-        return symbolic.attack(target, effort)
+        return symbolic.attack(victim, effort)
     if method == "descent":
-        return descent.attack(target, effort)
+        return descent.attack(victim, effort)
     if method == "kantchelian":
-        return exact.kantchelian(target, effort)
-    return exact.attack(target, effort)
+        return exact.kantchelian(victim, effort)
+    return exact.attack(victim, effort)
 
 
-def _choose(target: Target, effort: Effort) -> Method:
-    trees = target.white_box.trees
-    seconds = len(target.X) * trees.n_leaves * _SECONDS_A_LEAF[target.norm] / target.n_threads
+def _choose(victim: Victim, effort: Effort) -> Method:
+    trees = victim.white_box.trees
+    seconds = len(victim.X) * trees.n_leaves * _SECONDS_A_LEAF[victim.norm] / victim.n_threads
     if trees.n_trees == 1 or seconds <= (effort.total_time_limit or _PATIENCE):
         return "exact"
-    return "descent" if target.norm != 0 and target.leaves_a_label else "symbolic"
+    return "descent" if victim.norm != 0 and victim.leaves_a_label else "symbolic"
 
 
-def _judge(target: Target, attempt: Attempt) -> tuple[FloatArray, FloatArray]:
+def _judge(victim: Victim, attempt: Attempt) -> tuple[FloatArray, FloatArray]:
     """Measure the examples and replay them; what fools nobody or leaves the ball is no example."""
-    X_adv = target.unfolded(attempt.X_adv)
-    distance = target.lengths(X_adv)
-    good = np.isfinite(distance) & _inside(target, X_adv, distance)
+    X_adv = victim.unfolded(attempt.X_adv)
+    distance = victim.lengths(X_adv)
+    good = np.isfinite(distance) & _inside(victim, X_adv, distance)
     row = np.flatnonzero(good)
-    good[row] = target.fooled(X_adv[row], row)
+    good[row] = victim.fooled(X_adv[row], row)
     X_adv[~good], distance[~good] = np.nan, np.inf
     return X_adv, distance
 
 
-def _inside(target: Target, X_adv: FloatArray, distance: FloatArray) -> BoolArray:
-    ball = target.ball
+def _inside(victim: Victim, X_adv: FloatArray, distance: FloatArray) -> BoolArray:
+    ball = victim.ball
     if ball.radius == np.inf:
         return np.ones(len(X_adv), dtype=bool)
-    if target.norm != "inf" and not ball.beyond_numbers:
+    if victim.norm != "inf" and not ball.beyond_numbers:
         return np.asarray(distance <= ball.radius, dtype=bool)
-    return ball.holds(target.X, X_adv, target.norm)
+    return ball.holds(victim.X, X_adv, victim.norm)

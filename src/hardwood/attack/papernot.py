@@ -1,11 +1,10 @@
 """Papernot's attack: the leaf of another class that is nearest in a single tree."""
 
 import numpy as np
-import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray
-from hardwood.attack.target import Attempt, Target
+from hardwood._check import BoolArray, FloatArray
+from hardwood.attack.victim import Attempt, Victim
 from hardwood.model.trees import LEAF, Trees, core_of
 from hardwood.verify.choices import Layout, columns_of
 from hardwood.verify.effort import Effort
@@ -13,34 +12,34 @@ from hardwood.verify.effort import Effort
 Way = list[tuple[int, bool]]  # nodes on the way to a leaf, and whether it leaves them to the left
 
 
-def attack(target: Target, effort: Effort) -> Attempt:
+def attack(victim: Victim, effort: Effort) -> Attempt:
     """Move to the leaf of another label that is the fewest branches away."""
-    n_trees = target.white_box.trees.n_trees
+    n_trees = victim.white_box.trees.n_trees
     if n_trees != 1:
         raise ValueError(
             f'method="papernot" attacks single trees, but the model has {n_trees}; '
             f'use method="auto".'
         )
-    if target.on_numbers and not target.ball.beyond_numbers:
-        return Attempt(target.ask(_core.papernot, effort), "papernot")
-    return Attempt(_by_choices(target, effort), "papernot")
+    if victim.on_numbers and not victim.ball.beyond_numbers:
+        return Attempt(victim.ask(_core.papernot, effort), "papernot")
+    return Attempt(_by_choices(victim, effort), "papernot")
 
 
-def _by_choices(target: Target, effort: Effort) -> FloatArray:
+def _by_choices(victim: Victim, effort: Effort) -> FloatArray:
     """The same over the values that the threat lets each column take, of whatever kind."""
-    trees = target.white_box.trees
+    trees = victim.white_box.trees
     ways, layout = _ways(trees), Layout.of(trees)
-    X_adv = np.full_like(target.X, np.nan)
-    for i, x in enumerate(target.X):
+    X_adv = np.full_like(victim.X, np.nan)
+    for i, x in enumerate(victim.X):
         if effort.over:
             break
         leaf = int(trees.apply(x[None])[0, 0])
-        choices = [column.choices() for column in columns_of(layout, x, target.norm, target.ball)]
+        choices = [column.choices() for column in columns_of(layout, x, victim.norm, victim.ball)]
         for other in sorted(ways, key=lambda one: _branches(ways[leaf], ways[one])):
             z = _enter(trees, x, choices, ways[other])
-            if z is None or not target.ball.holds(x[None], z[None], target.norm)[0]:
+            if z is None or not victim.ball.holds(x[None], z[None], victim.norm)[0]:
                 continue
-            if target.fooled(z[None], np.array([i]))[0]:
+            if victim.fooled(z[None], np.array([i]))[0]:
                 X_adv[i] = z
                 break
     return X_adv
@@ -83,7 +82,7 @@ def _enter(
     return z
 
 
-def _goes_left(trees: Trees, node: int, value: FloatArray) -> npt.NDArray[np.bool_]:
+def _goes_left(trees: Trees, node: int, value: FloatArray) -> BoolArray:
     """Where values of its feature go at a node of the first tree."""
     rows = np.zeros((len(value), trees.n_features))
     rows[:, trees.feature[node]] = value

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.answers import Answers
 from hardwood.model.given import Given
 from hardwood.threat import Norm
@@ -46,7 +46,7 @@ class AttackResult(Answers):
 
     X_adv: Any
     distance: FloatArray
-    success: npt.NDArray[np.bool_]
+    success: BoolArray
     status: npt.NDArray[np.str_]
     lower: FloatArray
     n_queries: npt.NDArray[np.int64]

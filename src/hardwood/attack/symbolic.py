@@ -4,38 +4,38 @@ import numpy as np
 
 from hardwood import _core
 from hardwood._check import FloatArray
-from hardwood.attack.target import Attempt, Target
+from hardwood.attack.victim import Attempt, Victim
 from hardwood.verify.choices import Layout, columns_of
 from hardwood.verify.effort import Effort
 from hardwood.verify.problem import Problem
 
 
-def attack(target: Target, effort: Effort) -> Attempt:
+def attack(victim: Victim, effort: Effort) -> Attempt:
     """Change one feature after the other, each time the one that helps most."""
-    if target.on_numbers:
-        return Attempt(target.ask(_core.symbolic, effort), "symbolic")
-    return Attempt(_by_choices(target, effort), "symbolic")
+    if victim.on_numbers:
+        return Attempt(victim.ask(_core.symbolic, effort), "symbolic")
+    return Attempt(_by_choices(victim, effort), "symbolic")
 
 
-def _by_choices(target: Target, effort: Effort) -> FloatArray:
+def _by_choices(victim: Victim, effort: Effort) -> FloatArray:
     """The same over the values that the threat lets each column take, of whatever kind."""
-    problem = target.white_box
+    problem = victim.white_box
     layout = Layout.of(problem.trees)
-    X_adv = np.full_like(target.X, np.nan)
-    for i, x in enumerate(target.X):
+    X_adv = np.full_like(victim.X, np.nan)
+    for i, x in enumerate(victim.X):
         if effort.over:
             break
-        columns = columns_of(layout, x, target.norm, target.ball)
+        columns = columns_of(layout, x, victim.norm, victim.ball)
         values = [column.choices()[0][1:] for column in columns]
-        found = _climb(target, problem, i, values)
+        found = _climb(victim, problem, i, values)
         if found is not None:
-            X_adv[i] = _pull_back(target, i, found)
+            X_adv[i] = _pull_back(victim, i, found)
     return X_adv
 
 
-def _climb(target: Target, problem: Problem, i: int, values: list[FloatArray]) -> FloatArray | None:
+def _climb(victim: Victim, problem: Problem, i: int, values: list[FloatArray]) -> FloatArray | None:
     """Take the single change that helps most, again and again, while the threat holds it."""
-    x = target.X[i]
+    x = victim.X[i]
     z, lead = x.copy(), -np.inf
     closed = np.zeros(len(x), dtype=bool)
     while not closed.all():
@@ -47,7 +47,7 @@ def _climb(target: Target, problem: Problem, i: int, values: list[FloatArray]) -
         Z = np.repeat(z[None], len(tried), axis=0)
         for k, (f, value) in enumerate(tried):
             Z[k, f] = value
-        held = target.ball.holds(np.repeat(x[None], len(Z), axis=0), Z, target.norm)
+        held = victim.ball.holds(np.repeat(x[None], len(Z), axis=0), Z, victim.norm)
         if not held.any():
             return None
         leads = np.where(held, _leads(problem, i, Z), -np.inf)
@@ -56,7 +56,7 @@ def _climb(target: Target, problem: Problem, i: int, values: list[FloatArray]) -
             return None
         z, lead = np.array(Z[best]), float(leads[best])
         closed[tried[best][0]] = True
-        if target.fooled(z[None], np.array([i]))[0]:
+        if victim.fooled(z[None], np.array([i]))[0]:
             return z
     return None
 
@@ -76,12 +76,12 @@ def _leads(problem: Problem, i: int, Z: FloatArray) -> FloatArray:
     return np.asarray(rivals - margin[:, problem.y[i]], dtype=np.float64)
 
 
-def _pull_back(target: Target, i: int, z: FloatArray) -> FloatArray:
+def _pull_back(victim: Victim, i: int, z: FloatArray) -> FloatArray:
     """Take back what is not needed."""
-    x, row = target.X[i], np.array([i])
+    x, row = victim.X[i], np.array([i])
     for f in np.flatnonzero(~((z == x) | (np.isnan(z) & np.isnan(x)))):
         back = z.copy()
         back[f] = x[f]
-        if target.fooled(back[None], row)[0]:
+        if victim.fooled(back[None], row)[0]:
             z = back
     return z

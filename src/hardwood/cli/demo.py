@@ -23,7 +23,7 @@ AUDITED_AT = 0.05
 
 
 @dataclass(frozen=True)
-class Sample:
+class TrainTest:
     """Rows to train on and rows to test on, scaled to [0, 1] by the former."""
 
     name: str
@@ -33,7 +33,7 @@ class Sample:
     y_test: Any
 
     @classmethod
-    def of(cls, name: str, X: Any, y: Any, seed: int) -> "Sample":
+    def of(cls, name: str, X: Any, y: Any, seed: int) -> "TrainTest":
         """Hold out three rows in ten, with the same shares of classes."""
         from sklearn.model_selection import train_test_split
         from sklearn.preprocessing import MinMaxScaler
@@ -100,7 +100,7 @@ def demo(
     console.print(f"Audit, open it in a browser: {page}", soft_wrap=True)
 
 
-def _samples(seed: int) -> tuple[Sample, list[Sample]]:
+def _samples(seed: int) -> tuple[TrainTest, list[TrainTest]]:
     from sklearn.datasets import load_breast_cancer, make_circles, make_moons
 
     cancer = load_breast_cancer()
@@ -108,15 +108,15 @@ def _samples(seed: int) -> tuple[Sample, list[Sample]]:
     moons, which_moon = make_moons(400, noise=0.25, random_state=seed)
     circles, which_circle = make_circles(400, noise=0.12, factor=0.4, random_state=seed)
     planes = [
-        Sample.of("breast cancer:\n{1} by {0}".format(*TWO_FEATURES), pair, cancer.target, seed),
-        Sample.of("two moons", moons, which_moon, seed),
-        Sample.of("two circles", circles, which_circle, seed),
+        TrainTest.of("breast cancer:\n{1} by {0}".format(*TWO_FEATURES), pair, cancer.target, seed),
+        TrainTest.of("two moons", moons, which_moon, seed),
+        TrainTest.of("two circles", circles, which_circle, seed),
     ]
-    return Sample.of("breast cancer", cancer.data, cancer.target, seed), planes
+    return TrainTest.of("breast cancer", cancer.data, cancer.target, seed), planes
 
 
 def _measured(
-    name: str, sample: Sample, eps: float, step: Callable[[str], None]
+    name: str, sample: TrainTest, eps: float, step: Callable[[str], None]
 ) -> dict[str, float]:
     """Every number of one column of the table, by its row's name."""
     step(f"{name}: training")
@@ -133,7 +133,7 @@ def _measured(
     return facts
 
 
-def _audited(sample: Sample, step: Callable[[str], None]) -> "hw.Audit":
+def _audited(sample: TrainTest, step: Callable[[str], None]) -> "hw.Audit":
     """A boosted model as people have it, and its twin for the same columns."""
     import pandas as pd
     from sklearn.datasets import load_breast_cancer
@@ -168,7 +168,7 @@ def _table(natural: dict[str, float], robust: dict[str, float], eps: float) -> T
     return table
 
 
-def _draw(planes: list[Sample], picture: Path, step: Callable[[str], None]) -> None:
+def _draw(planes: list[TrainTest], picture: Path, step: Callable[[str], None]) -> None:
     figure = new_figure(2.5 * len(DRAWN_AT), 2.75 * len(planes))
     grid = figure.subplots(len(planes), len(DRAWN_AT), squeeze=False)
     for axes, plane in zip(grid, planes, strict=True):

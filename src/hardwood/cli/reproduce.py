@@ -8,7 +8,7 @@ import typer
 
 from hardwood import datasets
 from hardwood.reproduce import cells, figures, tables
-from hardwood.reproduce.settings import FIGURES, TABLES, Table, read_figure, read_table
+from hardwood.reproduce.settings import FIGURES, TABLES, PaperTable, read_figure, read_table
 
 
 def reproduce(
@@ -83,7 +83,7 @@ def cost(wanted: list[str], out: Path, only: list[str] | None) -> str:
     )
 
 
-def _make_table(table: Table, out: Path, only: list[str] | None) -> None:
+def _make_table(table: PaperTable, out: Path, only: list[str] | None) -> None:
     chosen = [cell for cell in table.cells if not only or cell.name in only]
     open_cells = [cell for cell in chosen if cells.known(cell, out) is None]
     typer.echo(f"{table.title}: {len(open_cells)} of {len(chosen)} models to measure")

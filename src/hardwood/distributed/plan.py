@@ -17,9 +17,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from hardwood import _check, _core, _sums
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import Float32Array, FloatArray, IntArray
 from hardwood.ensemble.ranked import CategorySums, Ranks
-from hardwood.estimators._base import Columns, RobustEstimator, attacker
+from hardwood.estimators._base import RobustEstimator, Schema, attacker
 from hardwood.estimators._boosting import BoostingEstimator, as_thresholds, refuse_one_of_many
 from hardwood.estimators._columns import (
     Categories,
@@ -46,7 +46,6 @@ from hardwood.grow.sketch import (
 from hardwood.threat import Reach
 
 T = TypeVar("T")
-Float32Array = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Plan:
     """What all pieces agree on."""
 
     estimator: RobustEstimator  # its parameters, and the fitted attributes about columns
-    columns: Columns
+    columns: Schema
     reach: Reach
     seeds: list[int]  # of the model, or of its trees
     classes: npt.NDArray[Any] | None = None
@@ -226,7 +225,7 @@ class Plan:
 
 
 def checked(
-    estimator: RobustEstimator, piece: Piece, columns: Columns | None = None
+    estimator: RobustEstimator, piece: Piece, columns: Schema | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray | None]:
     """Check the rows of a piece; complaints name the piece.
 
@@ -338,7 +337,7 @@ def agree(estimator: RobustEstimator, surveys: Sequence[Survey]) -> Plan:
     categories, codes = _all_categories(filled)
     fitted._categories, fitted._whole = categories, whole
     fitted.is_categorical_ = np.isin(np.arange(first.n_features), list(categories))
-    columns = Columns(first.n_features, fitted._feature_names(), categories, codes, whole)
+    columns = Schema(first.n_features, fitted._feature_names(), categories, codes, whole)
     plan = Plan(fitted, columns, _reach(fitted, columns), _seeds(estimator))
     if is_classifier(estimator):
         classes = np.unique(np.concatenate([seen.classes for seen in filled]))
@@ -423,7 +422,7 @@ def settle_categories(plan: Plan, tallies: Sequence[Tally], max_bins: int) -> Pl
     return replace(plan, ranks=Ranks.learn(sums.only(there), codes, plan.reach.changes))
 
 
-def _reach(estimator: RobustEstimator, columns: Columns) -> Reach:
+def _reach(estimator: RobustEstimator, columns: Schema) -> Reach:
     if isinstance(estimator, BoostingEstimator):
         return estimator._training_reach(columns)
     return estimator._reach(columns)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hardwood._check import FloatArray, thread_count
+from hardwood._check import Float32Array, FloatArray, thread_count
 from hardwood.distributed.communicator import Communicator, lost
 from hardwood.distributed.plan import Coded, Held, Plan
 from hardwood.ensemble.boosting import (
@@ -38,7 +38,6 @@ from hardwood.ensemble.forest import train_newton_forest, train_share_forest
 from hardwood.ensemble.loss import (
     BinaryLogistic,
     Custom,
-    Float32Array,
     KnownLoss,
     Loss,
     Softmax,

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core, _sums
-from hardwood._check import FloatArray, IntArray
-from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
+from hardwood._check import Float32Array, FloatArray, IntArray
+from hardwood.ensemble.loss import KnownLoss, Loss, RefittedLoss
 from hardwood.ensemble.tree import NODE_ARRAYS, together
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
@@ -22,7 +22,7 @@ EvalsResult = dict[str, dict[str, list[float]]]
 _logger = logging.getLogger("hardwood")
 
 
-class Table(Protocol):
+class TrainingTable(Protocol):
     """Training data as an engine keeps it for a whole run."""
 
     def grow(
@@ -169,7 +169,7 @@ class Booster:
     `Trees` adds them.
     """
 
-    table: Table
+    table: TrainingTable
     loss: Loss
     y: Float32Array
     weight: Float32Array | None
@@ -236,7 +236,7 @@ class Booster:
 
 
 def has_split(
-    table: Table,
+    table: TrainingTable,
     loss: Loss,
     y: Float32Array,
     weight: Float32Array | None,

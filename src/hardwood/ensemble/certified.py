@@ -9,10 +9,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hardwood import _core, _sums
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, Float32Array, FloatArray
 from hardwood.ensemble import loss as losses
 from hardwood.ensemble.boosting import Model, Monitor, Rounds, Sampling, Validation, boost
-from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, Softmax, Weight
+from hardwood.ensemble.loss import KnownLoss, Loss, Softmax, Weight
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
@@ -96,7 +96,7 @@ class Ends:
         worst: Float32Array = np.where(own, self.low, self.high)
         return worst
 
-    def certified(self, y: Float32Array) -> npt.NDArray[np.bool_]:
+    def certified(self, y: Float32Array) -> BoolArray:
         """Rows whose label no margin between the ends changes."""
         low, high = self.low.astype(np.float64), self.high.astype(np.float64)
         if low.shape[1] == 1:
@@ -131,7 +131,7 @@ class CertifiedBooster:
     learning_rate: float
     rules: NewtonRules
     model: Model
-    attacks: npt.NDArray[np.bool_] | None = None  # rows that are moved; None: all
+    attacks: BoolArray | None = None  # rows that are moved; None: all
     dense: FloatArray | None = None  # X written out, where somebody needs it
     _table: Any = field(init=False)
     _ends: Ends = field(init=False)
@@ -349,7 +349,7 @@ class CertifiedValidation(Validation):
     ends: Ends
     reach: Reach
     n_threads: int
-    attacks: npt.NDArray[np.bool_] | None = None  # rows that are moved; None: all
+    attacks: BoolArray | None = None  # rows that are moved; None: all
 
     def add(self, trees: Trees) -> None:
         """Add the trees of a round."""

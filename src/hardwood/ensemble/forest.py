@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import Float32Array, FloatArray, IntArray
 from hardwood.ensemble.boosting import Model
-from hardwood.ensemble.loss import Float32Array, Loss
+from hardwood.ensemble.loss import Loss
 from hardwood.ensemble.tree import share_trees
 from hardwood.grow.grow import ClassTable, ClassTreeRules, GrownTree
 from hardwood.grow.hist import HistTable

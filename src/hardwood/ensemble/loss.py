@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core, _sums
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, Float32Array, FloatArray, IntArray
 from hardwood.model.decision import Link
 
-Float32Array = npt.NDArray[np.float32]
 CustomLoss = Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[npt.ArrayLike, npt.ArrayLike]]
 
 Derivatives = tuple[Float32Array, Float32Array]
@@ -412,7 +411,7 @@ def _quantiles_of_parts(
     bits = (y + np.float32(0)).view(np.int32).astype(np.int64)
     key = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
 
-    def weigh(chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def weigh(chosen: BoolArray) -> npt.NDArray[np.int64]:
         sums = np.bincount(group[chosen], steps[chosen], n_groups).astype(np.int64)
         others.sum(sums)
         return sums

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
 from hardwood import _sums
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, Float32Array, FloatArray, IntArray
 from hardwood.model.trees import Trees
 from hardwood.threat.reach import Changes
 
@@ -40,8 +40,8 @@ class CategorySums:
     def learn(
         cls,
         X: FloatArray,
-        y: npt.NDArray[np.float32],
-        weight: npt.NDArray[np.float32] | None,
+        y: Float32Array,
+        weight: Float32Array | None,
         n_classes: int,
         codes: Mapping[int, IntArray],
     ) -> "CategorySums":
@@ -75,7 +75,7 @@ class CategorySums:
         }
         return cls(by_code, add([part.of_all for part in parts]))
 
-    def only(self, there: Mapping[int, npt.NDArray[np.bool_]]) -> "CategorySums":
+    def only(self, there: Mapping[int, BoolArray]) -> "CategorySums":
         """The same without some categories."""
         by_code = {
             feature: [[column[at] for at in np.flatnonzero(there[feature])] for column in columns]

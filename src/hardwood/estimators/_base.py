@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from hardwood import _check
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, Float32Array, FloatArray, IntArray
 from hardwood.errors import HardwoodWarning, ModelFileError, UnitWarning
 from hardwood.estimators._columns import (
     MOST_CATEGORIES,
@@ -37,14 +37,14 @@ from hardwood.estimators._columns import (
 from hardwood.grow.grow import ClassTreeRules
 from hardwood.grow.newton import NewtonRules
 from hardwood.model import file
-from hardwood.model.columns import Columns as ColumnKinds
+from hardwood.model.columns import Columns
 from hardwood.model.load import load_model
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
 
 
 @dataclass(frozen=True)
-class Columns:
+class Schema:
     """What is known of the columns of a checked table."""
 
     n_features: int
@@ -61,7 +61,7 @@ class Columns:
             "feature_names": self.names,
             "category_names": self.categories,
             # What training did not see goes where missing values go.
-            "columns": ColumnKinds(takes_unknown=frozenset(named)) if named else None,
+            "columns": Columns(takes_unknown=frozenset(named)) if named else None,
         }
 
     def name(self, feature: int) -> int | str:
@@ -77,7 +77,7 @@ class ClassData:
     label: IntArray
     classes: npt.NDArray[Any]
     weight: FloatArray | None
-    columns: Columns
+    columns: Schema
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class TargetData:
     """Checked training data of a regressor; rows without weight are gone."""
 
     X: Any
-    y: npt.NDArray[np.float32]
+    y: Float32Array
     weight: FloatArray | None
-    columns: Columns
+    columns: Schema
 
 
 Rules = TypeVar("Rules", ClassTreeRules, NewtonRules)
@@ -109,7 +109,7 @@ class RobustEstimator(BaseEstimator):
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
     feature_importances_: Any
-    is_categorical_: npt.NDArray[np.bool_]
+    is_categorical_: BoolArray
     _categories: Categories
     _whole: list[int]
 
@@ -123,7 +123,7 @@ class RobustEstimator(BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _reach(self, columns: Columns) -> Reach:
+    def _reach(self, columns: Schema) -> Reach:
         names = {
             feature: dict(
                 zip(codes.tolist(), columns.categories[feature] or codes.tolist(), strict=True)
@@ -144,7 +144,7 @@ class RobustEstimator(BaseEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _monotonic(self, given: Any, columns: Columns) -> npt.NDArray[np.int8]:
+    def _monotonic(self, given: Any, columns: Schema) -> npt.NDArray[np.int8]:
         """Signs per feature, empty if there are none; by position or by name."""
         n_features, feature_names = columns.n_features, columns.names
         if given is None:
@@ -241,9 +241,9 @@ class RobustEstimator(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names)
 
-    def _columns(self, X: Any) -> Columns:
+    def _columns(self, X: Any) -> Schema:
         codes = known_codes(X, self._categories)
-        return Columns(X.shape[1], self._feature_names(), self._categories, codes, self._whole)
+        return Schema(X.shape[1], self._feature_names(), self._categories, codes, self._whole)
 
     def _check_rows(self, X: Any, **accepted: Any) -> Any:
         """Check rows against the columns seen in fit."""
@@ -501,7 +501,7 @@ def features_tried(given: Any, n_features: int) -> int:
     return max(1, int(given * n_features))
 
 
-def refuse_categories(columns: Columns) -> None:
+def refuse_categories(columns: Schema) -> None:
     """Stop where only thresholds are tried."""
     for feature in columns.categories:
         raise ValueError(
@@ -511,7 +511,7 @@ def refuse_categories(columns: Columns) -> None:
         )
 
 
-def _seen_by_a_split(reach: Reach, columns: Columns) -> Reach:
+def _seen_by_a_split(reach: Reach, columns: Schema) -> Reach:
     """A threat as far as one split of one column can know it: never less than the threat.
 
     How many columns change, and that of a one-hot group exactly one is 1, is about several columns;

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hardwood import _check
-from hardwood._check import FloatArray, thread_count
+from hardwood._check import Float32Array, FloatArray, thread_count
 from hardwood.ensemble.boosting import (
     Booster,
     EarlyStopping,
@@ -21,7 +21,7 @@ from hardwood.ensemble.boosting import (
     Model,
     Monitor,
     Sampling,
-    Table,
+    TrainingTable,
     Validation,
     boost,
     has_split,
@@ -35,10 +35,10 @@ from hardwood.ensemble.certified import (
     boost_certified,
     margin_loss,
 )
-from hardwood.ensemble.loss import Float32Array, KnownLoss, Loss, RefittedLoss
+from hardwood.ensemble.loss import KnownLoss, Loss, RefittedLoss
 from hardwood.ensemble.ranked import CategorySums, Ranks
 from hardwood.estimators._base import (
-    Columns,
+    Schema,
     TargetData,
     attacker,
     refuse_categories,
@@ -190,7 +190,7 @@ class BoostingEstimator(ValidatedEstimator):
         self.n_estimators_ = trees.n_trees // trees.n_outputs
         self.evals_result_ = monitor.evals_result
 
-    def _signs(self, columns: Columns, loss: Loss) -> npt.NDArray[np.int8]:
+    def _signs(self, columns: Schema, loss: Loss) -> npt.NDArray[np.int8]:
         """Along which features the model must rise or fall."""
         monotonic = self._monotonic(self.monotonic_cst, columns)
         if monotonic.any() and isinstance(loss, RefittedLoss):
@@ -200,7 +200,7 @@ class BoostingEstimator(ValidatedEstimator):
             )
         return monotonic
 
-    def _training_reach(self, columns: Columns) -> Reach:
+    def _training_reach(self, columns: Schema) -> Reach:
         """What the adversary may do as far as training is concerned."""
         reach = self._reach(columns)
         if self.inner != "certified":
@@ -271,7 +271,7 @@ class BoostingEstimator(ValidatedEstimator):
 
     def _table(
         self, data: TargetData, weight: Float32Array | None, reach: Reach, only: int, method: str
-    ) -> Table:
+    ) -> TrainingTable:
         n_threads = thread_count(self.n_jobs)
         if method == "exact":
             refuse_categories(data.columns)

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hardwood._check import FloatArray, thread_count, weights
+from hardwood._check import Float32Array, FloatArray, thread_count, weights
 from hardwood.estimators._base import (
     ClassData,
     RobustEstimator,
@@ -217,7 +217,7 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
         return brought / total if total > 0 else brought
 
 
-def _in_rows(weight: FloatArray | None) -> npt.NDArray[np.float32] | None:
+def _in_rows(weight: FloatArray | None) -> Float32Array | None:
     """Weights for the edges of bins; too large for counts of rows, they are in another unit."""
     if weight is not None and weight.mean() > 2**24:
         weight = weight / weight.mean()

@@ -10,9 +10,9 @@ from scipy.sparse import issparse
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
 
-from hardwood._check import FloatArray
+from hardwood._check import Float32Array, FloatArray
 from hardwood.ensemble.boosting import Model, Scorer, Validation
-from hardwood.ensemble.loss import Float32Array, Loss
+from hardwood.ensemble.loss import Loss
 from hardwood.estimators._base import RobustEstimator, TargetData
 
 

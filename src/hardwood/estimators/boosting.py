@@ -10,10 +10,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardwood import _check
-from hardwood._check import FloatArray
+from hardwood._check import Float32Array, FloatArray
 from hardwood.ensemble import loss as losses
 from hardwood.ensemble.certified import OneVsRest
-from hardwood.ensemble.loss import Float32Array, Loss
+from hardwood.ensemble.loss import Loss
 from hardwood.estimators._base import TargetData
 from hardwood.estimators._boosting import BoostingEstimator
 from hardwood.estimators._validation import accepted

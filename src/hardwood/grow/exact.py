@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import Float32Array, FloatArray, IntArray
 from hardwood.grow.grow import GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.threat import Reach
@@ -19,10 +19,10 @@ class ExactTable:
 
     def grow(
         self,
-        gradient: npt.NDArray[np.float32],
-        hessian: npt.NDArray[np.float32],
+        gradient: Float32Array,
+        hessian: Float32Array,
         *,
-        weight: npt.NDArray[np.float32] | None = None,
+        weight: Float32Array | None = None,
         rows: npt.NDArray[np.uint8] | None = None,
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import Float32Array, FloatArray, IntArray
 from hardwood.grow.rules import TreeRules
 from hardwood.threat import Reach
 
@@ -43,11 +43,11 @@ class GrownTree:
     """One tree in pre-order: the arrays of `Trees`, and what training knew of each node."""
 
     feature: IntArray
-    threshold: npt.NDArray[np.float32]
+    threshold: Float32Array
     left: IntArray
     right: IntArray
     missing_left: npt.NDArray[np.uint8]
-    value: npt.NDArray[np.float32]
+    value: Float32Array
     gain: FloatArray
     cover: FloatArray
     n_samples: npt.NDArray[np.int64]

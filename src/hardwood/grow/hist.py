@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hardwood import _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import Float32Array, FloatArray, IntArray
 from hardwood.grow.grow import ClassTreeRules, GrownTree
 from hardwood.grow.newton import NewtonRules
 from hardwood.grow.part import Part
@@ -55,7 +55,7 @@ class HistTable:
         X: Any,
         reach: Reach,
         *,
-        weight: npt.NDArray[np.float32] | None = None,
+        weight: Float32Array | None = None,
         max_bins: int = 256,
         n_threads: int = 1,
         categories: Mapping[int, IntArray] | None = None,
@@ -146,16 +146,16 @@ class HistTable:
             for bins in self._codes_of_bin.values()
         )
 
-    def edges(self, feature: int) -> npt.NDArray[np.float32]:
+    def edges(self, feature: int) -> Float32Array:
         """Give the thresholds that trees can choose for a feature, increasing."""
         return self._core.edges(feature)
 
     def grow(
         self,
-        gradient: npt.NDArray[np.float32],
-        hessian: npt.NDArray[np.float32],
+        gradient: Float32Array,
+        hessian: Float32Array,
         *,
-        weight: npt.NDArray[np.float32] | None = None,
+        weight: Float32Array | None = None,
         rows: npt.NDArray[np.uint8] | None = None,
         features: IntArray | None = None,
         monotonic: npt.NDArray[np.int8] | None = None,

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core, _sums
+from hardwood._check import Float32Array
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Part:
             before += n
         return np.concatenate([*found, np.empty(0, np.int64)]).astype(np.int64)
 
-    def draw(self, rng: np.random.Generator) -> npt.NDArray[np.float32]:
+    def draw(self, rng: np.random.Generator) -> Float32Array:
         """Draw a number for each row: those that `rng.random(n_all)` gives them.
 
         The generator is left as that call leaves it.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, Float32Array, FloatArray, IntArray
 from hardwood.grow.part import Part
 from hardwood.model.trees import Trees
 from hardwood.threat import Reach
@@ -60,9 +60,9 @@ class Sample:
 class Drawn:
     """Rows of a sample as they are."""
 
-    X: npt.NDArray[np.float32]
+    X: Float32Array
     count: Counts | None  # how often each of them counts; None: once
-    missing: npt.NDArray[np.bool_]  # of each feature: has any row no value, drawn or not?
+    missing: BoolArray  # of each feature: has any row no value, drawn or not?
 
     @classmethod
     def together(cls, parts: Sequence["Drawn"]) -> "Drawn":
@@ -84,7 +84,7 @@ class FeatureSketch:
     within `error`.
     """
 
-    x: npt.NDArray[np.float32]  # increasing
+    x: Float32Array  # increasing
     count: Counts
     n_missing: int = 0
     error: int = 0
@@ -144,7 +144,7 @@ class Sketch:
     """The values of all features of some rows."""
 
     features: list[FeatureSketch]
-    missing: npt.NDArray[np.bool_]  # of each feature: has any row no value, sketched or not?
+    missing: BoolArray  # of each feature: has any row no value, sketched or not?
 
     @classmethod
     def of(cls, drawn: Drawn) -> "Sketch":
@@ -245,7 +245,7 @@ class EndRows:
 class EndCuts:
     """Where the ends of balls become codes: the candidate thresholds of every feature."""
 
-    candidates: list[npt.NDArray[np.float32]]
+    candidates: list[Float32Array]
     missing: npt.NDArray[np.uint8]  # whether any row has no value
     at_rest: bool  # rows come twice, the second time unmoved
 
@@ -298,12 +298,12 @@ class CodedRows:
 class Cuts:
     """How values become codes: the edges of every feature."""
 
-    edges: list[npt.NDArray[np.float32]]
+    edges: list[Float32Array]
     frequent: npt.NDArray[np.uint8]
     max_bins: int
     codes_of_bin: dict[int, list[IntArray]] = field(default_factory=dict)  # of categories
 
-    def margin(self, trees: Trees, rows: CodedRows) -> npt.NDArray[np.float32]:
+    def margin(self, trees: Trees, rows: CodedRows) -> Float32Array:
         """Margins of rows in codes, for trees whose thresholds are edges."""
         codes = rows.codes.reshape(len(self.edges), rows.n_rows)
         # Every code as its least value, the last one as NaN where values are missing.

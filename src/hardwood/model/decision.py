@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 
 Task = Literal["classification", "regression", "anomaly", "raw"]
 TASKS: tuple[Task, ...] = get_args(Task)
@@ -31,7 +31,6 @@ Link = Literal[
 ]
 LINKS: tuple[Link, ...] = get_args(Link)
 
-BoolArray = npt.NDArray[np.bool_]
 
 # Margins further apart than this differ after a softmax, too: an exponential next to 1, divided by
 # a sum, is off by a few units in its last place.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import ubjson
-from hardwood.model.trees import LEAF, Trees, refuse_categories
+from hardwood.model.trees import LEAF, Trees, core_of, refuse_categories
 from hardwood.model.xgboost.tables import cover_of, float32_above
 from hardwood.model.xgboost.write import document_of
 
@@ -274,5 +274,5 @@ def _onnx_link(trees: Trees) -> Any:
 
 def _last_left(trees: Trees) -> FloatArray:
     """The largest double that goes left in each split."""
-    before: FloatArray = np.nextafter(np.asarray(trees._core.edges()), -np.inf)
+    before: FloatArray = np.nextafter(np.asarray(core_of(trees).edges()), -np.inf)
     return np.maximum(before, -np.finfo(np.float64).max)

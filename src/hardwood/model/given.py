@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees
 from hardwood.model.words import number, pair
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Change(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check, _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, FloatArray, IntArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.decision import LINKS, MOST_TIE, TASKS, Link, Task, cut_at, means, tie_of
@@ -102,7 +102,7 @@ class Trees:
     threshold: npt.NDArray[Any]
     left: IntArray
     right: IntArray
-    missing_left: npt.NDArray[np.bool_]
+    missing_left: BoolArray
     value: npt.NDArray[Any]
     tree_start: npt.NDArray[np.int64]
     tree_output: IntArray
@@ -326,9 +326,9 @@ class Trees:
         return self.task in ("classification", "anomaly")
 
     @property
-    def categorical(self) -> npt.NDArray[np.bool_]:
+    def categorical(self) -> BoolArray:
         """Which nodes have a set of categories, shape (n_nodes,)."""
-        has_set: npt.NDArray[np.bool_] = np.diff(self.category_start) > 0
+        has_set: BoolArray = np.diff(self.category_start) > 0
         return has_set
 
     @property

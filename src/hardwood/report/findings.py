@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.errors import UndecidedWarning
 from hardwood.model.trees import LEAF, Trees
 from hardwood.report import words
@@ -37,7 +37,7 @@ _SIMPLIFIED_WORK = 10_000_000  # rows x columns x trees, a few seconds
 _BINS = np.round(np.arange(0, 3.001, 0.125), 3)
 
 Stage = Callable[[str, int, int], object]
-Bools = npt.NDArray[np.bool_]
+Bools = BoolArray
 Rows = npt.NDArray[np.int64]
 
 

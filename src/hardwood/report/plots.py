@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hardwood import _check
 from hardwood._check import FloatArray
@@ -308,7 +307,7 @@ def draw_regions(ax: Any, trees: Trees, low: FloatArray, high: FloatArray) -> No
     ax.pcolormesh(*edges, colours[position].reshape(*centres[0].shape, 3))
 
 
-def _cuts(trees: Trees, feature: int, low: float, high: float) -> npt.NDArray[np.float64]:
+def _cuts(trees: Trees, feature: int, low: float, high: float) -> FloatArray:
     cuts = trees.threshold[trees.feature == feature].astype(np.float64)
     inside = cuts[(low < cuts) & (cuts < high)]
     return np.unique(np.concatenate([[low], inside, [high]]))

@@ -51,7 +51,7 @@ def _value(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
-class Answers:
+class ReportedAnswers:
     """The answers of a report, row by row."""
 
     def __init__(self, content: dict[str, Any], n_rows: int) -> None:
@@ -100,7 +100,7 @@ class Replay:
         self.problem = Problem.of(model, X, y, None, **self.asked)
         self.threat = read_threat(content["threat"]["code"])
         self.n_rows, self.rng = n_rows, rng
-        self.answers = Answers(content["answers"], len(self.problem.X))
+        self.answers = ReportedAnswers(content["answers"], len(self.problem.X))
 
     def checks(self, sealed: bool, twin: Any) -> list[Check]:
         """Every claim that can be asked again."""
@@ -119,7 +119,7 @@ class Replay:
         if part is None:
             return []
         if twin is None:
-            answers = Answers(part["answers"], len(self.problem.X))
+            answers = ReportedAnswers(part["answers"], len(self.problem.X))
             off = _differing(part, answers.sums()) if answers.fit else ["answers"]
             good = "The twin's certificate, curve and distances add up; its model was not given."
             return [_check("twin", not off, good, f"Twin: {_do_not_follow(off)}")]

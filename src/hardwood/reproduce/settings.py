@@ -26,7 +26,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """One table: its cells, and the paper's numbers beside them."""
 
     key: str
@@ -36,7 +36,7 @@ class Table:
     cells: list[Cell]
 
 
-def read_table(key: str, quick: bool = False) -> Table:
+def read_table(key: str, quick: bool = False) -> PaperTable:
     """Read a table's configuration; `quick` takes small slices of everything."""
     content = _read(key)
     common = {k: v for k, v in content.items() if k not in ("title", "set", "quick", "trainings")}
@@ -51,7 +51,7 @@ def read_table(key: str, quick: bool = False) -> Table:
                 settings["trees"] = min(trees, changes["trees"])
             minutes = 0.0 if quick else one["minutes"] / len(content["trainings"])
             cells.append(Cell(key, one["name"], training, settings, minutes))
-    return Table(key, content["title"], content["kind"], content["set"], cells)
+    return PaperTable(key, content["title"], content["kind"], content["set"], cells)
 
 
 def read_figure(key: str, quick: bool = False) -> dict[str, Any]:

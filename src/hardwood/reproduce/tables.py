@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from hardwood.reproduce.cells import known
-from hardwood.reproduce.settings import Cell, Table
+from hardwood.reproduce.settings import Cell, PaperTable
 
 # Closer than this counts as the same: of an accuracy, and relative for a distance.
 _ACCURACY, _DISTANCE = 0.01, 0.1
 
 
-def page(table: Table, out: Path) -> str:
+def page(table: PaperTable, out: Path) -> str:
     """The whole table as a section of a page."""
     render = {"trees": _over_trees, "accuracy": _accuracies}.get(table.kind, _distances)
     return f"## {table.title}\n\n{render(table, out)}\n"
 
 
-def _distances(table: Table, out: Path) -> str:
+def _distances(table: PaperTable, out: Path) -> str:
     columns = ["accuracy", "inf", "cheng", "papernot", "l1", "l2"]
     columns = [c for c in columns if any(c in one["robust"] for one in table.sets)]
     head = ["data", "training", *(f"{_LABEL[c]}, ours" for c in columns)]
@@ -44,7 +44,7 @@ def _distances(table: Table, out: Path) -> str:
     )
 
 
-def _over_trees(table: Table, out: Path) -> str:
+def _over_trees(table: PaperTable, out: Path) -> str:
     sections = []
     for one in table.sets:
         results = {c.training: known(c, out) for c in _cells_of(table, one["name"])}
@@ -81,7 +81,7 @@ def _paper_at(one: dict[str, Any], n_trees: int) -> dict[tuple[str, str], float 
     }
 
 
-def _accuracies(table: Table, out: Path) -> str:
+def _accuracies(table: PaperTable, out: Path) -> str:
     head = ["data, eps", "training", "clean", "robust, proven to found", "rows", "seconds"]
     lines = [[*head, "published"], ["---"] * 7]
     folds = [["data, eps", "training", "clean", "robust", "spread over folds"], ["---"] * 5]
@@ -182,7 +182,7 @@ def _factor(column: str, answers: dict[str, Any], one: dict[str, Any]) -> str:
     return f"{ours} / {one['robust'][column] / one['natural'][column]:.2f}"
 
 
-def _cells_of(table: Table, name: str) -> list[Cell]:
+def _cells_of(table: PaperTable, name: str) -> list[Cell]:
     return [cell for cell in table.cells if cell.name == name]
 
 

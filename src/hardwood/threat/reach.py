@@ -5,12 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
 Changes = Mapping[int, tuple[IntArray, ...]]
 
 _MOST_APART = 1e260  # eps of features: the largest steps, counted in the smallest, stay finite

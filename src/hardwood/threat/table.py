@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardwood._check import FLOAT32_MAX, FloatArray, IntArray, named
-from hardwood.threat.reach import BoolArray, Changes, Group, Reach
+from hardwood._check import FLOAT32_MAX, BoolArray, FloatArray, IntArray, named
+from hardwood.threat.reach import Changes, Group, Reach
 from hardwood.threat.steps import ANY, Relative, is_number, is_step, pair
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFacts:
     """What has to be known of a table; the parameters are those of `Threat.reach`."""
 
     n_features: int

@@ -24,7 +24,7 @@ from hardwood.threat.steps import (
     plain,
     scaled,
 )
-from hardwood.threat.table import Table
+from hardwood.threat.table import TableFacts
 
 Norm = Literal["inf", 1, 2, 0]
 NORMS: tuple[Norm, ...] = ("inf", 1, 2, 0)
@@ -289,7 +289,7 @@ class Threat:
             Arrays with one entry per feature.
         """
         names = None if feature_names is None else list(feature_names)
-        return Table(n_features, names, categories or {}, integer, truths).spell_out(self)
+        return TableFacts(n_features, names, categories or {}, integer, truths).spell_out(self)
 
     def ball(
         self, X: npt.ArrayLike, feature_names: Sequence[str] | None = None

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees
 from hardwood.threat.reach import Group, Reach
-from hardwood.verify.effort import Found
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Outputs, Problem, label_position
 
 Ask = Callable[[Problem, Reach], Found]
@@ -45,7 +45,7 @@ def in_multiples(found: Found, reach: Reach) -> Found:
     return replace(found, lower=found.lower / reach.unit, upper=found.upper / reach.unit)
 
 
-def attackers(problem: Problem, reach: Reach) -> npt.NDArray[np.bool_]:
+def attackers(problem: Problem, reach: Reach) -> BoolArray:
     """Which rows attack: those of the class that the threat names, or all."""
     if reach.only is None:
         return np.ones(len(problem.X), dtype=bool)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees, core_of
 from hardwood.threat import Norm, Reach
 
@@ -54,7 +54,7 @@ class Column:
     x: float
     first: int = 0  # of its variables
     edges: FloatArray = field(default_factory=lambda: np.empty(0))
-    up: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+    up: BoolArray = field(default_factory=lambda: np.empty(0, dtype=bool))
     z: FloatArray = field(default_factory=lambda: np.empty(0))  # the value beyond an edge
     cells: list[int] = field(default_factory=list)  # one code of each
     blank: bool = False

@@ -3,14 +3,15 @@
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from hardwood._check import BoolArray
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Reach, Threat, as_threat, check_norm
 from hardwood.threat.units import warn_of_units
 from hardwood.verify import ensemble, milp, search
 from hardwood.verify.asked import asked, fold_outputs, in_multiples, unfold
-from hardwood.verify.effort import Effort, Found, Progress, warn_undecided
+from hardwood.verify.effort import Effort, Progress, warn_undecided
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import DistanceResult
 from hardwood.verify.towards import towards
@@ -208,7 +209,7 @@ def _distance_to_change(
 
 
 def _told(
-    found: Found, wrong: npt.NDArray[np.bool_], why: str, norm: Norm, given: Given, effort: Effort
+    found: Found, wrong: BoolArray, why: str, norm: Norm, given: Given, effort: Effort
 ) -> DistanceResult:
     """The result of a search; rows that are `wrong` without an attack say why."""
     exact = np.where(found.lower == found.upper, "exact", "unknown")

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from hardwood import _core
-from hardwood._check import FloatArray
 from hardwood.errors import UndecidedWarning
-from hardwood.verify.problem import Problem
 from hardwood.verify.result import StatusArray
 
 Progress = Callable[[int, int, int], object]
@@ -27,22 +25,6 @@ REASON = {
     _core.Ending.rounding: "within the rounding of the model's own sum",
     _core.Ending.stopped: "interrupted",
 }
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a search says, row by row."""
-
-    lower: FloatArray
-    upper: FloatArray
-    reason: StatusArray
-    X_adv: FloatArray
-    seconds: FloatArray
-
-    def verdict(self) -> StatusArray:
-        """Read the answer to a decision."""
-        proven = np.where(np.isinf(self.lower), "certified", "unknown")
-        return np.where(np.isfinite(self.upper), "broken", proven)
 
 
 def bar() -> Progress:
@@ -125,32 +107,6 @@ class Effort:
 
         return told
 
-    def ask(self, problem: Problem, search: Callable[[Problem, Tell], Found]) -> Found:
-        """Let a search answer; its examples count if the model's source agrees."""
-        found = search(problem, self.tell(len(problem.X)))
-        lower, upper, reason, X_adv = found.lower, found.upper, found.reason, found.X_adv
-        never = np.flatnonzero((reason != "") & np.isinf(upper) & (lower == 0))
-        # No search is needed to see that a row is wrong already.
-        wrong = never[problem.some(never).misclassified()] if len(never) else never
-        upper[wrong], X_adv[wrong], reason[wrong] = 0.0, problem.X[wrong], ""
-        return _confirmed(problem, found)
-
-
-def _confirmed(problem: Problem, found: Found) -> Found:
-    """Leave rows open whose example does not change the label at the source itself.
-
-    Some sources add leaves in an order or on threads of their own: where a margin is within the
-    rounding of its sum, they may decide otherwise than the same sum in tree order.
-    """
-    claimed = np.flatnonzero(np.isfinite(found.upper))
-    if problem.source is None or len(claimed) == 0:
-        return found
-    label = problem.source(found.X_adv[claimed])
-    doubt = claimed[~problem.fooled(label, claimed) | (label < 0)]  # or it refuses the row
-    found.upper[doubt], found.X_adv[doubt] = np.inf, np.nan
-    found.reason[doubt] = "within the rounding of the source's own sum"
-    return found
-
 
 def warn_undecided(status: StatusArray, effort: Effort) -> None:
     """Say so if rows are left open."""
@@ -202,10 +158,10 @@ def _start(work: Callable[[], Any]) -> tuple[threading.Event, Callable[[], Any]]
 
 
 def watched(
-    search: Callable[[_core.Watch], Any], effort: Effort, tell: Tell, seconds: float = np.inf
+    search: Callable[[_core.Watch], Any], effort: Effort, n_rows: int, seconds: float = np.inf
 ) -> Any:
     """Let the core search, tell about its progress, and stop it at Ctrl-C."""
-    watch = _core.Watch(min(effort.left(), seconds))
+    watch, tell = _core.Watch(min(effort.left(), seconds)), effort.tell(n_rows)
     if effort.interrupted:
         watch.stop()
     done, result = _start(lambda: search(watch))

@@ -12,7 +12,8 @@ from hardwood.errors import HardwoodError
 from hardwood.model.trees import core_of
 from hardwood.threat import Norm, Reach
 from hardwood.verify.budget import budget, check_whole
-from hardwood.verify.effort import REASON, Effort, Found, Tell, watched
+from hardwood.verify.effort import REASON, Effort, watched
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Outputs, Problem
 from hardwood.verify.result import StatusArray
 
@@ -63,7 +64,7 @@ def farthest(
 ) -> Extreme:
     """The largest output within reach, or the least."""
     proven, found, reason, X_adv, _ = _search(
-        _core.farthest_in_ensemble, outputs, up, norm, reach, effort, seconds=seconds
+        _core.farthest_in_ensemble, outputs, up, norm, reach, effort, seconds
     )
     if not np.array_equal(outputs.output(X_adv), found):
         raise HardwoodError(_REPLAY_FAILED)
@@ -79,13 +80,9 @@ def _ask(
     seconds: float = np.inf,
 ) -> Found:
     """Ask about labels, and replay every example."""
-
-    def part(one: Problem, tell: Tell) -> Found:
-        found = _found(_search(function, one, one.y, norm, reach, effort, tell, seconds))
-        one.replay(found.X_adv, np.isfinite(found.upper))
-        return found
-
-    return effort.ask(problem, part)
+    found = _found(_search(function, problem, problem.y, norm, reach, effort, seconds))
+    problem.replay(found.X_adv, np.isfinite(found.upper))
+    return found.confirmed(problem)
 
 
 def _found(
@@ -102,7 +99,6 @@ def _search(
     norm: Norm,
     reach: Reach,
     effort: Effort,
-    tell: Tell | None = None,
     seconds: float = np.inf,
 ) -> tuple[FloatArray, FloatArray, StatusArray, FloatArray, FloatArray]:
     """Let the core search; `about` is what it is asked of each row.
@@ -123,8 +119,7 @@ def _search(
             watch=watch,
         )
 
-    tell = tell or effort.tell(len(problem.X))
-    answer = watched(search, effort, tell, seconds)
+    answer = watched(search, effort, len(problem.X), seconds)
     proven, found, ending, X_adv, spent = map(np.asarray, answer)
     reason = np.array([REASON[_core.Ending(int(e))] for e in ending], dtype="<U50")
     return proven, found, reason, X_adv, spent

@@ -11,7 +11,8 @@ from hardwood._check import FloatArray
 from hardwood.model.trees import LEAF
 from hardwood.threat import Norm, Reach
 from hardwood.verify.choices import Column, Layout, columns_of
-from hardwood.verify.effort import Effort, Found, Tell, unwatched
+from hardwood.verify.effort import Effort, unwatched
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Problem
 
 # HiGHS keeps constraints up to about 1e-6. For a proof the rival need not quite win; for an example
@@ -30,11 +31,8 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     holds the answer. The lower bound holds up to the solver's tolerances; an example counts only
     if it fools the model itself.
     """
-    return effort.ask(problem, lambda one, tell: _nearest(one, norm, reach, effort, tell))
-
-
-def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
     n_rows = len(problem.X)
+    tell = effort.tell(n_rows)
     lower, upper = np.zeros(n_rows), np.full(n_rows, np.inf)
     reason = np.full(n_rows, "", dtype="<U50")
     X_adv = np.full_like(problem.X, np.nan)
@@ -68,7 +66,8 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: T
     except KeyboardInterrupt:
         effort.interrupted = True
     reason[attacked[asked:]] = effort.why
-    return Found(lower, upper, reason, X_adv, np.full(n_rows, np.nan))
+    found = Found(lower, upper, reason, X_adv, np.full(n_rows, np.nan))
+    return found.confirmed(problem)
 
 
 Lead = tuple[int, int]  # outputs of which the first must beat the second; -1 is the constant cut

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, FloatArray, IntArray
 from hardwood.errors import HardwoodError
 from hardwood.model.decision import last_float
 from hardwood.model.load import open_model
@@ -18,8 +18,7 @@ from hardwood.threat import Reach, Threat
 _BLOCK = 16_384  # rows that the model predicts at once
 
 
-Labels = Callable[[FloatArray], npt.NDArray[np.int64]]
-BoolArray = npt.NDArray[np.bool_]
+LabelsOf = Callable[[FloatArray], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Outputs:
             )
         return _reach(self, threat)
 
-    def attackers(self, only: Any, y: Any) -> npt.NDArray[np.bool_]:
+    def attackers(self, only: Any, y: Any) -> BoolArray:
         """Which rows attack: those with the label that the threat names, or all.
 
         Without y, labels are the model's own.
@@ -110,7 +109,7 @@ class Problem:
     X: FloatArray
     y: IntArray
     n_threads: int
-    source: Labels | None = None
+    source: LabelsOf | None = None
     target: int | None = None
     whole: tuple[int, ...] = ()  # the integer columns of a frame
     truths: tuple[int, ...] = ()  # its columns of truth values
@@ -176,7 +175,7 @@ class Problem:
         """Rows that are as the adversary wants them before anybody attacks."""
         return self.fooled(self._labels(self.X))
 
-    def replay(self, X_adv: FloatArray, found: npt.NDArray[np.bool_]) -> None:
+    def replay(self, X_adv: FloatArray, found: BoolArray) -> None:
         """Send every example through the model's own prediction; all must change the label."""
         if not found.any():
             return

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, FloatArray, IntArray
 from hardwood.model.answers import Answers, frame_of
 from hardwood.model.given import Given
 from hardwood.threat import Norm, Threat
@@ -167,7 +167,7 @@ class Certificate(Answers):
             raise ValueError("This certificate does not know the labels of its rows.")
         return self.y
 
-    def _recalls(self, right: npt.NDArray[np.bool_]) -> list[float]:
+    def _recalls(self, right: BoolArray) -> list[float]:
         y = self._labels()
         return [float(right[y == k].mean()) for k in np.unique(y)]
 

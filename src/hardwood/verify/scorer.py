@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardwood._check import BoolArray, FloatArray
 from hardwood.threat import Threat
 from hardwood.verify.certify import certify
-
-BoolArray = npt.NDArray[np.bool_]
 
 METRICS = ("accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1")
 
@@ -89,7 +88,7 @@ class CertifiedScorer:
         return figures[self.metric]
 
 
-def _share(safe: BoolArray, inside: BoolArray, weight: npt.NDArray[np.float64]) -> float:
+def _share(safe: BoolArray, inside: BoolArray, weight: FloatArray) -> float:
     return float(weight[safe & inside].sum() / weight[inside].sum())
 
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from hardwood.threat import Norm, Reach
 from hardwood.verify import ensemble, tree
-from hardwood.verify.effort import Effort, Found
+from hardwood.verify.effort import Effort
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Problem
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees, take_nodes
 from hardwood.threat.reach import Reach
 from hardwood.verify.asked import Ask
-from hardwood.verify.effort import Found
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Problem
 
 
@@ -63,7 +63,7 @@ def _by_rival(problem: Problem, reach: Reach, ask: Ask) -> Found:
     return Found(lower, upper, reason, X_adv, np.full(n_rows, np.nan))
 
 
-def _arrived(problem: Problem, Z: FloatArray) -> npt.NDArray[np.bool_]:
+def _arrived(problem: Problem, Z: FloatArray) -> BoolArray:
     """Whether points have the wanted label, to the trees and to their source."""
     if len(Z) == 0:
         return np.zeros(0, dtype=bool)

@@ -8,7 +8,8 @@ from hardwood import _core
 from hardwood.model.trees import core_of
 from hardwood.threat import Norm, Reach
 from hardwood.verify.budget import budget
-from hardwood.verify.effort import Effort, Found, Tell, watched
+from hardwood.verify.effort import Effort, watched
+from hardwood.verify.found import Found
 from hardwood.verify.problem import Problem
 
 
@@ -18,13 +19,6 @@ def nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort) -> Found
     Infinity and a row of NaN where there is none. Only rows whose turn never comes are open.
     """
 
-    def part(one: Problem, tell: Tell) -> Found:
-        return _nearest(one, norm, reach, effort, tell)
-
-    return effort.ask(problem, part)
-
-
-def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: Tell) -> Found:
     def search(watch: _core.Watch) -> Any:
         return _core.nearest_in_tree(
             core_of(problem.trees),
@@ -35,13 +29,14 @@ def _nearest(problem: Problem, norm: Norm, reach: Reach, effort: Effort, tell: T
             watch=watch,
         )
 
-    distance, X_adv, answered = map(np.asarray, watched(search, effort, tell))
+    distance, X_adv, answered = map(np.asarray, watched(search, effort, len(problem.X)))
     problem.replay(X_adv, np.isfinite(distance))
     answered = answered.astype(bool)
-    return Found(
+    found = Found(
         lower=np.where(answered, distance, 0.0),
         upper=distance,
         reason=np.where(answered, "", effort.why).astype("<U50"),
         X_adv=X_adv,
         seconds=np.full(len(distance), np.nan),
     )
+    return found.confirmed(problem)

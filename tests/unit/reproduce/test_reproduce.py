@@ -9,7 +9,7 @@ import hardwood as hw
 from hardwood.cli.reproduce import cost
 from hardwood.datasets import Dataset
 from hardwood.reproduce import cells, figures, tables
-from hardwood.reproduce.settings import FIGURES, TABLES, Cell, Table, read_figure, read_table
+from hardwood.reproduce.settings import FIGURES, TABLES, Cell, PaperTable, read_figure, read_table
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def one_table(key, **changes):
         for c in table.cells
         if c.name == "diabetes"
     ]
-    return Table(key, table.title, table.kind, rows, chosen)
+    return PaperTable(key, table.title, table.kind, rows, chosen)
 
 
 def run(table, out):

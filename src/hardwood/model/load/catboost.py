@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.decision import Link, Task
@@ -89,7 +89,7 @@ def load(source: Any, like: Any = None) -> tuple[Trees, Reference]:
         given = given.astype(np.float64).reshape(len(X), -1)
         return given[:, 1:] if trees.link == "logistic" else given
 
-    def accepts(X: FloatArray) -> npt.NDArray[np.bool_]:
+    def accepts(X: FloatArray) -> BoolArray:
         words = [] if categories is None else sorted(categories.names)
         return np.asarray(~np.isnan(X[:, words]).any(axis=1), dtype=bool)
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FLOAT32_MAX, FloatArray
+from hardwood._check import FLOAT32_MAX, BoolArray, FloatArray
 from hardwood.errors import UnsupportedModelError
-from hardwood.model.trees import LEAF, Trees, take_sets
+from hardwood.model.trees import LEAF, Trees, core_of, take_sets
 
 _WORK = 500_000  # rows x trees that loading may cost
 _LEAST_ROWS, _MOST_ROWS = 256, 4096
@@ -46,7 +46,7 @@ class Reference:
     exact: bool = True
     missing: bool = True
     infinite: bool = False
-    accepts: Callable[[FloatArray], npt.NDArray[np.bool_]] = lambda X: np.ones(len(X), dtype=bool)
+    accepts: Callable[[FloatArray], BoolArray] = lambda X: np.ones(len(X), dtype=bool)
     label: Callable[[FloatArray], npt.NDArray[np.int64]] | None = None
     predict: Callable[[FloatArray], FloatArray] | None = None
     decode: Callable[[FloatArray], Any] = lambda X: X
@@ -69,7 +69,7 @@ def check(trees: Trees, reference: Reference, X: FloatArray | None = None) -> No
     if reference.leaf is not None:
         # Asking for leaves costs more, and a wrong one nearly always shows in the margin.
         _check_leaves(trees, reference, rows[:: -(-len(rows) // _LEAST_ROWS)])
-    here = reference.ours(np.asarray(trees._core.margin(rows, n_threads=1)))
+    here = reference.ours(np.asarray(core_of(trees).margin(rows, n_threads=1)))
     there = reference.margin(rows)
     wrong = np.any(np.abs(here - there) > _slack(trees, reference), axis=1)
     if wrong.any():
@@ -89,7 +89,7 @@ def check_given(trees: Trees, reference: Reference, X: Any) -> None:
     if reference.own_label is None or getattr(X, "columns", None) is None:
         return
     some = X[:_MOST_GIVEN]
-    margin = np.asarray(trees._core.margin(trees.rows(some), n_threads=1))
+    margin = np.asarray(core_of(trees).margin(trees.rows(some), n_threads=1))
     here, there = trees.decide(margin), reference.own_label(some)
     wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
     if wrong.any():
@@ -114,7 +114,7 @@ def positions(label: npt.NDArray[Any], classes: Any) -> npt.NDArray[np.int64]:
 def _check_means(trees: Trees, reference: Reference, rows: FloatArray) -> None:
     if reference.predict is None:
         return
-    here = trees.means(np.asarray(trees._core.margin(rows, n_threads=1)))
+    here = trees.means(np.asarray(core_of(trees).margin(rows, n_threads=1)))
     there = reference.predict(rows)
     # Exponentials of two libraries differ in their last places, and so do sums in two orders.
     close = 1e-5 if trees.value.dtype == np.float32 else 1e-9
@@ -132,7 +132,7 @@ def _check_means(trees: Trees, reference: Reference, rows: FloatArray) -> None:
 def _check_labels(trees: Trees, reference: Reference, rows: FloatArray) -> None:
     if reference.label is None:
         return
-    margin = np.asarray(trees._core.margin(rows, n_threads=1))
+    margin = np.asarray(core_of(trees).margin(rows, n_threads=1))
     here, there = trees.decide(margin), reference.label(rows)
     # Where the source adds in an order of its own, rounding may decide.
     wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
@@ -166,7 +166,7 @@ def _edge_rows(trees: Trees, reference: Reference, rows: FloatArray) -> FloatArr
         other = rows[rng.integers(0, len(rows), len(near))]
         mixed = np.where(rng.random(near.shape) < 0.3, other, near)
         both = np.unique(np.concatenate([near[:_LEAST_ROWS], mixed]), axis=0)
-        gap = _gap(trees, np.asarray(trees._core.margin(both, n_threads=1)))
+        gap = _gap(trees, np.asarray(core_of(trees).margin(both, n_threads=1)))
         near = both[np.argsort(gap, kind="stable")[: 2 * _LEAST_ROWS]]
     return np.ascontiguousarray(near[reference.accepts(near)])
 
@@ -174,7 +174,7 @@ def _edge_rows(trees: Trees, reference: Reference, rows: FloatArray) -> FloatArr
 def _check_leaves(trees: Trees, reference: Reference, rows: FloatArray) -> None:
     assert reference.leaf is not None
     rows = np.ascontiguousarray(rows)
-    here = np.asarray(trees._core.apply(rows, n_threads=1))
+    here = np.asarray(core_of(trees).apply(rows, n_threads=1))
     there = reference.leaf(rows)
     if np.array_equal(here, there):
         return
@@ -186,7 +186,7 @@ def _check_leaves(trees: Trees, reference: Reference, rows: FloatArray) -> None:
     )
 
 
-def _where(rows: FloatArray, wrong: npt.NDArray[np.bool_]) -> str:
+def _where(rows: FloatArray, wrong: BoolArray) -> str:
     row = int(np.argmax(wrong))
     shown = ", ".join(repr(float(value)) for value in rows[row, :8])
     dots = ", ..." if rows.shape[1] > 8 else ""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.decision import LINKS, TASKS, Link, Task
 from hardwood.model.load.gate import Reference, positions
@@ -334,7 +334,7 @@ class _Nodes:
     @staticmethod
     def _refuse_modes(
         mode: npt.NDArray[Any],
-        leaf: npt.NDArray[np.bool_],
+        leaf: BoolArray,
         names: npt.NDArray[np.int64],
         ids: npt.NDArray[np.int64],
     ) -> None:
@@ -350,8 +350,8 @@ class _Nodes:
     def _refuse_numbers(
         feature: npt.NDArray[np.int64],
         value: npt.NDArray[Any],
-        equal: npt.NDArray[np.bool_],
-        leaf: npt.NDArray[np.bool_],
+        equal: BoolArray,
+        leaf: BoolArray,
     ) -> None:
         """Only categories are asked for equality: whole numbers that no split puts in order."""
         whole = (value == np.trunc(value)) & (value >= 0) & (value < _MAX_CATEGORIES)

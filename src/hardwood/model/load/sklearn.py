@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, Float32Array, FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.decision import cut_of
 from hardwood.model.load.gate import Reference, positions
@@ -255,8 +255,8 @@ def _histogram_boosted(source: Any) -> tuple[Trees, Reference]:
     )
 
 
-def _splits_on_categories(nodes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    splits: npt.NDArray[np.bool_] = nodes["is_categorical"].astype(bool) & (nodes["is_leaf"] == 0)
+def _splits_on_categories(nodes: npt.NDArray[Any]) -> BoolArray:
+    splits: BoolArray = nodes["is_categorical"].astype(bool) & (nodes["is_leaf"] == 0)
     return splits
 
 
@@ -454,7 +454,7 @@ def _reference(
     )
 
 
-def strictly_below(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+def strictly_below(threshold: FloatArray) -> Float32Array:
     """Thresholds t' with ``x < t'`` wherever scikit-learn's ``x <= t`` holds, x being float32.
 
     The largest float32 that still goes left is t rounded down; the next one up is t'.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hardwood import _core
+from hardwood._check import Float32Array
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.decision import Link, Task
 from hardwood.model.trees import LEAF, Trees
@@ -89,7 +89,7 @@ def load_bytes(data: bytes, unsaid: Unsaid) -> Trees:
     )
 
 
-def _base(score: float | None, link: Link, n_outputs: int) -> npt.NDArray[np.float32]:
+def _base(score: float | None, link: Link, n_outputs: int) -> Float32Array:
     """The base margin; XGBoost keeps the score in the space of the labels, one half by default."""
     given = 0.5 if score is None else score
     if not isinstance(given, int | float) or not np.isfinite(given):

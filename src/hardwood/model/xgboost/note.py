@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import Float32Array, FloatArray
 from hardwood.errors import ModelFileError
 from hardwood.model.columns import Columns
 from hardwood.model.decision import LINKS, TASKS
@@ -382,13 +382,11 @@ def _bytes(name: str, given: Any, n: int) -> bytes:
     return data
 
 
-def _as(dtype: Any, tables: npt.NDArray[np.float32], exact: FloatArray | None) -> npt.NDArray[Any]:
+def _as(dtype: Any, tables: Float32Array, exact: FloatArray | None) -> npt.NDArray[Any]:
     return (tables if exact is None else exact).astype(dtype)
 
 
-def _known(
-    note: dict[str, Any], name: str, tables: npt.NDArray[np.float32]
-) -> npt.NDArray[Any] | None:
+def _known(note: dict[str, Any], name: str, tables: Float32Array) -> npt.NDArray[Any] | None:
     if name in note and note[name] is None:
         return None
     exact = _exact(note, name, len(tables), "float64")

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _core
+from hardwood._check import Float32Array
 from hardwood.errors import ModelFileError, UnsupportedModelError
 from hardwood.model.decision import Link, Task, cut_at
 from hardwood.model.trees import LEAF, Trees
@@ -120,7 +121,7 @@ def read(
     return trees, node_ids
 
 
-def _base(objective: str, parameters: dict[str, Any], n_outputs: int) -> npt.NDArray[np.float32]:
+def _base(objective: str, parameters: dict[str, Any], n_outputs: int) -> Float32Array:
     """Where the margin starts; XGBoost keeps it in the space of the labels."""
     text = str(parameters.get("base_score"))
     try:
@@ -169,7 +170,7 @@ def _names(learner: dict[str, Any]) -> list[str]:
 def _tables(
     parts: list[Any],
     output: npt.NDArray[np.int32],
-    base: npt.NDArray[np.float32],
+    base: Float32Array,
 ) -> tuple[Tables, list[npt.NDArray[np.int64] | None]]:
     columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in (*_COLUMNS, "sets")}
     category: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
@@ -318,7 +319,7 @@ def _compact(
     return compact
 
 
-def _weighted(tables: Tables, weight: npt.NDArray[np.float32]) -> Tables:
+def _weighted(tables: Tables, weight: Float32Array) -> Tables:
     """DART: a leaf counts its value times the weight of its tree, rounded to float32."""
     size = np.diff(tables.tree_start)
     if len(weight) < len(size):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray, IntArray
+from hardwood._check import BoolArray, Float32Array, FloatArray, IntArray
 from hardwood.model.trees import LEAF, Trees, take_sets
 
 
@@ -22,20 +22,20 @@ class Tables:
     feature: IntArray
     left: IntArray
     right: IntArray
-    missing_left: npt.NDArray[np.bool_]
-    condition: npt.NDArray[np.float32]
-    gain: npt.NDArray[np.float32]
-    cover: npt.NDArray[np.float32]
+    missing_left: BoolArray
+    condition: Float32Array
+    gain: Float32Array
+    cover: Float32Array
     tree_start: npt.NDArray[np.int64]
     tree_output: IntArray
-    base: npt.NDArray[np.float32]
+    base: Float32Array
     category_start: npt.NDArray[np.int64]
     category: IntArray
 
     @property
-    def leaf(self) -> npt.NDArray[np.bool_]:
+    def leaf(self) -> BoolArray:
         """Which nodes are leaves."""
-        leaf: npt.NDArray[np.bool_] = self.feature == LEAF
+        leaf: BoolArray = self.feature == LEAF
         return leaf
 
     def digest(self) -> str:
@@ -90,18 +90,18 @@ def factor_of(trees: Trees) -> float:
     return 1.0 if trees.link == "share" else trees.slope / trees.divisor
 
 
-def float32(given: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def float32(given: npt.NDArray[Any]) -> Float32Array:
     """The nearest float32, infinite where there is none."""
     with np.errstate(over="ignore"):
         return given.astype(np.float32)
 
 
-def scaled(given: npt.NDArray[Any], factor: float) -> npt.NDArray[np.float32]:
+def scaled(given: npt.NDArray[Any], factor: float) -> Float32Array:
     """Values of leaves, or the base, as the tables hold them."""
     return float32(given if factor == 1 else given * factor)
 
 
-def float32_above(threshold: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def float32_above(threshold: npt.NDArray[Any]) -> Float32Array:
     """The smallest float32 that is no smaller: it cuts the float32 numbers at the same place."""
     nearest = float32(threshold)
     return np.where(nearest < threshold, np.nextafter(nearest, np.float32(np.inf)), nearest)

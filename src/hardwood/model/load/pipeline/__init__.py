@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FLOAT32_MAX, FloatArray, as_table
+from hardwood._check import FLOAT32_MAX, BoolArray, FloatArray, as_table
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.columns import Columns
 from hardwood.model.load.gate import Reference, positions
@@ -21,15 +21,13 @@ from hardwood.model.load.pipeline.steps import (
     REFUSED,
     RISING,
     Column,
-    Piece,
+    Segment,
     Stage,
     Tracer,
     held_by,
     spans,
 )
 from hardwood.model.trees import LEAF, Trees
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 def can_load(source: Any) -> bool:
@@ -150,7 +148,7 @@ def _pulled(
     tracer = table.tracer
     missing_zeros = reference.sparse_missing and hasattr(stage.ask(tracer.base()[None]), "tocsr")
     if missing_zeros:  # a zero after all steps has a side of its own
-        zero = [Piece(-END, RISING), Piece(0.0, CONSTANT), Piece(np.nextafter(0, 1), RISING)]
+        zero = [Segment(-END, RISING), Segment(0.0, CONSTANT), Segment(np.nextafter(0, 1), RISING)]
         stage = Stage(tracer.cut(stage, zero), stage.ask)
 
     named = {j: names for j, names in trees.category_names.items() if names}
@@ -266,12 +264,12 @@ def _about(tracer: Tracer, stage: Stage, ask: Ask, reference: Reference) -> Colu
         {
             (column.raw, start, end)
             for column in stage.columns
-            for start, end, sense in spans(column.pieces)
+            for start, end, sense in spans(column.segments)
             if sense == CONSTANT and column.raw not in tracer.names
         }
     )
     bad = ~taken([raw for raw, _, _ in flat], [held_by(start, end) for _, start, end in flat])
-    refused = [piece for piece, no in zip(flat, bad, strict=True) if no]
+    refused = [segment for segment, no in zip(flat, bad, strict=True) if no]
     return Columns(
         takes_unknown=frozenset(np.array(named, dtype=int)[unknown].tolist()),
         needs_value=frozenset(np.array(read, dtype=int)[~blank].tolist()),
@@ -300,7 +298,7 @@ def _check_unknown(trees: Trees, raw: Raw) -> None:
     for j in np.unique(trees.feature[trees.feature != LEAF]):
         column = raw.columns[j]
         if column.raw in raw.about.takes_unknown and not column.encoded:
-            if any(sense != CONSTANT for _, _, sense in spans(column.pieces)):
+            if any(sense != CONSTANT for _, _, sense in spans(column.segments)):
                 raise UnsupportedModelError(
                     f"Column {raw.names[column.raw]!r} is both a number and a category in this "
                     f"Pipeline, whose encoder takes categories that it has not seen. Set "
@@ -321,17 +319,17 @@ def _check_arrays(table: RawTable) -> None:
 
 def _without_refused(column: Column, about: Columns) -> Column:
     refused = {(raw, start) for raw, start, _ in about.refused}
-    pieces = (
-        replace(piece, sense=REFUSED) if (column.raw, piece.start) in refused else piece
-        for piece in column.pieces
+    segments = (
+        replace(segment, sense=REFUSED) if (column.raw, segment.start) in refused else segment
+        for segment in column.segments
     )
-    return replace(column, pieces=tuple(pieces))
+    return replace(column, segments=tuple(segments))
 
 
 def _refused_ranges(stage: Stage) -> list[tuple[int, float, float]]:
     return [
         (column.raw, start, end)
         for column in stage.columns
-        for start, end, sense in spans(column.pieces)
+        for start, end, sense in spans(column.segments)
         if sense == REFUSED
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FLOAT32_MAX, FloatArray
+from hardwood._check import FLOAT32_MAX, BoolArray, FloatArray
 
 END = FLOAT32_MAX  # no row holds more, up or down
 _FEW_ROWS = 256  # a call of the steps costs more than so many rows
@@ -65,7 +65,7 @@ def _first_where(queries: Sequence[Query], ask: Ask, base: FloatArray) -> FloatA
 
     at = row + n_rows * (part - 1)
 
-    def crossed(position: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def crossed(position: npt.NDArray[np.int64]) -> BoolArray:
         rows[at, raw] = _float_at(position)
         given = dense(ask(rows))[at, column]
         return np.asarray(np.where(rising, given >= value, given < value), dtype=bool)

@@ -7,17 +7,17 @@ goes to the other side.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.errors import UnsupportedModelError
 from hardwood.model.columns import Columns
-from hardwood.model.load.pipeline.bisect import first_where
+from hardwood.model.load.pipeline.bisect import Ask, first_where
 from hardwood.model.load.pipeline.steps import (
     CONSTANT,
     FALLING,
@@ -27,10 +27,7 @@ from hardwood.model.load.pipeline.steps import (
     held_by,
     spans,
 )
-from hardwood.model.trees import LEAF, Trees, take_sets
-
-BoolArray = npt.NDArray[np.bool_]
-Ask = Callable[[FloatArray], FloatArray]
+from hardwood.model.trees import LEAF, Trees, core_of, take_sets
 
 _MOST_NODES = 4_000_000
 
@@ -54,11 +51,13 @@ def pull_back(trees: Trees, raw: Raw) -> tuple[dict[str, Any], bool]:
     """What changes in the trees over raw columns, and whether nodes keep their numbers."""
     known = _known_rows(raw, trees)
     left_at = np.array(
-        [trees._core.sides(np.ascontiguousarray(row)) for row in raw.ask(known.rows)], dtype=bool
+        [core_of(trees).sides(np.ascontiguousarray(row)) for row in raw.ask(known.rows)], dtype=bool
     )
     # Splits that ask the same are told once: by a node of each kind.
     split = np.flatnonzero(trees.feature != LEAF)
-    asked = np.where(trees.categorical, np.arange(trees.n_nodes), np.asarray(trees._core.edges()))
+    asked = np.where(
+        trees.categorical, np.arange(trees.n_nodes), np.asarray(core_of(trees).edges())
+    )
     kind = np.array([trees.feature, trees.missing_left, trees.categorical, asked])[:, split]
     _, first, same = np.unique(kind, axis=1, return_index=True, return_inverse=True)
     node = split[first]
@@ -95,7 +94,7 @@ def _known_rows(raw: Raw, trees: Trees) -> _Known:
     for j in used:
         column = raw.columns[j]
         if column.raw not in raw.categories:
-            flat = [held_by(a, b) for a, b, sense in spans(column.pieces) if sense == CONSTANT]
+            flat = [held_by(a, b) for a, b, sense in spans(column.segments) if sense == CONSTANT]
             mine = values.setdefault(column.raw, [])
             mine += [value for value in flat if value not in mine]
     n = max((len(some) for some in values.values()), default=0)
@@ -116,7 +115,7 @@ def _sides_of_numbers(
     trees: Trees, raw: Raw, known: _Known, left_at: BoolArray, nodes: npt.NDArray[np.int64]
 ) -> dict[int, Sides]:
     """For each of some splits that is on a number, its sides in raw values."""
-    edge = np.asarray(trees._core.edges())
+    edge = np.asarray(core_of(trees).edges())
     categorical = trees.categorical
     split = [
         node
@@ -126,7 +125,7 @@ def _sides_of_numbers(
     queries = [
         raw.columns[trees.feature[node]].query(float(edge[node]), start, end, sense)
         for node in split
-        for start, end, sense in spans(raw.columns[trees.feature[node]].pieces)
+        for start, end, sense in spans(raw.columns[trees.feature[node]].segments)
         if sense in (RISING, FALLING) and not categorical[node]
     ]
     found = dict(zip(queries, first_where(queries, raw.base).tolist(), strict=True))
@@ -134,7 +133,7 @@ def _sides_of_numbers(
     for node in split:
         column, value = raw.columns[trees.feature[node]], float(edge[node])
         told: list[tuple[float, bool]] = []
-        for start, end, sense in spans(column.pieces):
+        for start, end, sense in spans(column.segments):
             if sense == REFUSED:
                 told.append((start, told[-1][1] if told else True))
             elif sense == CONSTANT:

@@ -1,7 +1,7 @@
 """Where every column of a pipeline comes from: one raw column, and how it is mapped.
 
 A step is looked through if each column that it gives depends on one column that it takes. For a
-number the map is told in pieces, from one raw value to the next: rising, falling or constant. How
+number the map is told in segments, from one raw value to the next: rising, falling or constant. How
 far it rises does not matter; that is asked of the step itself, later.
 """
 
@@ -32,15 +32,15 @@ REFUSED = 2  # the step raises an error
 
 
 @dataclass(frozen=True)
-class Piece:
-    """From a raw value up to the next piece, the map rises, falls or is constant."""
+class Segment:
+    """From a raw value up to the next segment, the map rises, falls or is constant."""
 
     start: float
     sense: int
 
 
-WHOLE = (Piece(-END, RISING),)
-FLAT = (Piece(-END, CONSTANT),)
+WHOLE = (Segment(-END, RISING),)
+FLAT = (Segment(-END, CONSTANT),)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Column:
     """
 
     raw: int
-    pieces: tuple[Piece, ...] = WHOLE
+    segments: tuple[Segment, ...] = WHOLE
     plain: bool = False
     steps: bool = False
     encoded: bool = False
@@ -180,7 +180,7 @@ class Tracer:
             if names and column.plain and not column.encoded:
                 self._know(column.raw, names)
                 self.native.add(column.raw)
-                columns[j] = replace(column, pieces=FLAT, plain=False, encoded=True)
+                columns[j] = replace(column, segments=FLAT, plain=False, encoded=True)
         return replace(stage, columns=columns)
 
     def _columns(self, step: Any, kind: str, stage: Stage) -> list[Column]:
@@ -251,19 +251,19 @@ class Tracer:
         if set(ends) == {(-END, math.inf)}:
             return self.rising(step, stage)
         self._start_from(stage, inner)
-        pieces = []
+        segments = []
         for first, end in ends:
-            mine = [Piece(-END, REFUSED)] if first > -END else []
-            mine.append(Piece(first, RISING))
-            pieces.append(mine + ([Piece(end, REFUSED)] if end < math.inf else []))
-        return self._cut_each(stage, pieces)
+            mine = [Segment(-END, REFUSED)] if first > -END else []
+            mine.append(Segment(first, RISING))
+            segments.append(mine + ([Segment(end, REFUSED)] if end < math.inf else []))
+        return self._cut_each(stage, segments)
 
     def _start_from(self, stage: Stage, value: float) -> None:
         """Choose raw values for the base that have become this value, or one beside it."""
         moving = [
             (column, column.query(value, start, end, sense))
             for column in stage.columns
-            for start, end, sense in spans(column.pieces)
+            for start, end, sense in spans(column.segments)
             if sense in (RISING, FALLING)
         ]
         found = first_where([query for _, query in moving], self.base()).tolist()
@@ -304,13 +304,13 @@ class Tracer:
                 f'method="cheng").'
             )
         sense, low, high = _FUNCTIONS[name]
-        pieces = [Piece(-END, sense)]
+        segments = [Segment(-END, sense)]
         if low > -math.inf:
-            above = Piece(np.nextafter(low, math.inf), sense)
-            pieces = [Piece(-END, CONSTANT), Piece(low, CONSTANT), above]
+            above = Segment(np.nextafter(low, math.inf), sense)
+            segments = [Segment(-END, CONSTANT), Segment(low, CONSTANT), above]
         if high < math.inf:
-            pieces += [Piece(high, CONSTANT), Piece(np.nextafter(high, math.inf), CONSTANT)]
-        return [replace(c, steps=name in _STEPS) for c in self.cut(stage, pieces)]
+            segments += [Segment(high, CONSTANT), Segment(np.nextafter(high, math.inf), CONSTANT)]
+        return [replace(c, steps=name in _STEPS) for c in self.cut(stage, segments)]
 
     def imputed(self, step: Any, stage: Stage) -> list[Column]:
         """Missing values are replaced; present ones stay."""
@@ -338,8 +338,8 @@ class Tracer:
             for column in stage.columns:
                 self._know(column.raw, [marker])
             return stage.columns
-        after = Piece(np.nextafter(marker, END), sense)
-        cut = self.cut(stage, [Piece(-END, sense), Piece(marker, CONSTANT), after])
+        after = Segment(np.nextafter(marker, END), sense)
+        cut = self.cut(stage, [Segment(-END, sense), Segment(marker, CONSTANT), after])
         return [replace(c, plain=old.plain) for c, old in zip(cut, stage.columns, strict=True)]
 
     def one_hot(self, step: Any, stage: Stage) -> list[Column]:
@@ -367,7 +367,7 @@ class Tracer:
             if column.steps:
                 columns.append(flat[j])
                 continue
-            columns.append(replace(column, pieces=FLAT, plain=False, encoded=True))
+            columns.append(replace(column, segments=FLAT, plain=False, encoded=True))
             if not (column.plain or column.encoded):
                 raise UnsupportedModelError(
                     f"This Pipeline encodes categories of column "
@@ -384,45 +384,45 @@ class Tracer:
         names += [name for name in listed if name not in names]
 
     def _at_values(self, stage: Stage, values: Sequence[Any]) -> list[Column]:
-        """Columns of few values, cut into pieces of one value each."""
+        """Columns of few values, cut into segments of one value each."""
         starts = [[-END, *map(float, some[1:])] for some in values]
-        return self._cut_each(stage, [[Piece(start, CONSTANT) for start in of] for of in starts])
+        return self._cut_each(stage, [[Segment(start, CONSTANT) for start in of] for of in starts])
 
-    def cut(self, stage: Stage, pieces: list[Piece]) -> list[Column]:
-        """All columns after a map that is told in pieces of the values before it."""
-        return self._cut_each(stage, [pieces] * len(stage.columns))
+    def cut(self, stage: Stage, segments: list[Segment]) -> list[Column]:
+        """All columns after a map that is told in segments of the values before it."""
+        return self._cut_each(stage, [segments] * len(stage.columns))
 
-    def _cut_each(self, stage: Stage, pieces: Sequence[list[Piece]]) -> list[Column]:
-        """Columns after a map that is told in pieces of the values before it."""
+    def _cut_each(self, stage: Stage, segments: Sequence[list[Segment]]) -> list[Column]:
+        """Columns after a map that is told in segments of the values before it."""
         queries = []
-        for column, mine in zip(stage.columns, pieces, strict=True):
-            for start, end, sense in spans(column.pieces):
+        for column, mine in zip(stage.columns, segments, strict=True):
+            for start, end, sense in spans(column.segments):
                 if sense in (RISING, FALLING) and not column.plain:
                     queries += [column.query(p.start, start, end, sense) for p in mine[1:]]
         found = dict(zip(queries, first_where(queries, self.base()).tolist(), strict=True))
         cut = []
-        for column, mine in zip(stage.columns, pieces, strict=True):
-            new: list[Piece] = []
-            for start, end, sense in spans(column.pieces):
+        for column, mine in zip(stage.columns, segments, strict=True):
+            new: list[Segment] = []
+            for start, end, sense in spans(column.segments):
                 if sense not in (RISING, FALLING):
-                    new.append(Piece(start, sense))
+                    new.append(Segment(start, sense))
                     continue
                 ends = [
-                    min(max(piece.start, start), end)
+                    min(max(segment.start, start), end)
                     if column.plain
-                    else found[column.query(piece.start, start, end, sense)]
-                    for piece in mine[1:]
+                    else found[column.query(segment.start, start, end, sense)]
+                    for segment in mine[1:]
                 ]
-                # A falling map meets the last piece first.
+                # A falling map meets the last segment first.
                 order = mine if sense == RISING else mine[::-1]
                 at = [start, *(ends if sense == RISING else ends[::-1])]
                 new += [
-                    Piece(float(a), _product(sense, piece.sense))
-                    for a, piece, b in zip(at, order, [*at[1:], end], strict=True)
+                    Segment(float(a), _product(sense, segment.sense))
+                    for a, segment, b in zip(at, order, [*at[1:], end], strict=True)
                     if a < b
                 ]
-            plain = column.plain and all(piece.sense == RISING for piece in mine)
-            cut.append(replace(column, pieces=tuple(new), plain=plain))
+            plain = column.plain and all(segment.sense == RISING for segment in mine)
+            cut.append(replace(column, segments=tuple(new), plain=plain))
         return cut
 
 
@@ -473,10 +473,12 @@ def _taken(step: Any, j: int, n: int, inner: float) -> tuple[float, float]:
     return first, math.inf if last == END else float(np.nextafter(last, math.inf))
 
 
-def spans(pieces: Sequence[Piece]) -> list[tuple[float, float, int]]:
-    """Pieces as start, end and sense."""
-    ends = [piece.start for piece in pieces[1:]] + [math.inf]
-    return [(piece.start, end, piece.sense) for piece, end in zip(pieces, ends, strict=True)]
+def spans(segments: Sequence[Segment]) -> list[tuple[float, float, int]]:
+    """Segments as start, end and sense."""
+    ends = [segment.start for segment in segments[1:]] + [math.inf]
+    return [
+        (segment.start, end, segment.sense) for segment, end in zip(segments, ends, strict=True)
+    ]
 
 
 def held_by(start: float, end: float) -> float:
@@ -511,13 +513,13 @@ def _product(first: int, second: int) -> int:
 
 
 def _mapped(column: Column, sense: float) -> Column:
-    return replace(_composed(column, (Piece(-END, int(sense)),)), plain=False)
+    return replace(_composed(column, (Segment(-END, int(sense)),)), plain=False)
 
 
-def _composed(column: Column, whole: tuple[Piece]) -> Column:
+def _composed(column: Column, whole: tuple[Segment]) -> Column:
     """A column after a map that is the same everywhere."""
-    pieces = [Piece(p.start, _product(p.sense, whole[0].sense)) for p in column.pieces]
-    return replace(column, pieces=tuple(pieces))
+    segments = [Segment(p.start, _product(p.sense, whole[0].sense)) for p in column.segments]
+    return replace(column, segments=tuple(segments))
 
 
 def _weighted(stage: Stage, weight: float | None) -> list[Column]:

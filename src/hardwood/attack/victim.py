@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check, _core
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import core_of
 from hardwood.threat import Norm, Reach, Threat, as_threat
 from hardwood.verify.asked import attackers, fold, fold_reach, fold_rows, unfold
@@ -18,13 +18,12 @@ from hardwood.verify.effort import Effort, watched
 from hardwood.verify.problem import Problem, kinds_of_columns
 from hardwood.verify.towards import of_two
 
-BoolArray = npt.NDArray[np.bool_]
 Labels = npt.NDArray[Any]
 Predict = Callable[[FloatArray], Labels]
 
 
 @dataclass(frozen=True)
-class Target:
+class Victim:
     """Checked rows, their labels, and how to ask the model.
 
     Attributes
@@ -37,7 +36,7 @@ class Target:
         Which rows attack: those of the class that the threat names, or all.
     problem : Problem or None
         The model as trees; None where only its predictions are known.
-    wanted : label or None
+    target : label or None
         The label that rows shall get; None: any but their own.
     n_queries : ndarray of int
         Questions asked on behalf of each row so far.
@@ -52,7 +51,7 @@ class Target:
     problem: Problem | None
     n_threads: int
     names: list[str] | None
-    wanted: Any = None
+    target: Any = None
     n_queries: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,10 +67,10 @@ class Target:
         norm: Norm,
         *,
         black_box: bool,
-        wanted: Any = None,
+        target: Any = None,
         n_jobs: int | None = None,
         threshold: float | None = None,
-    ) -> "Target":
+    ) -> "Victim":
         """Open a model; a black box is asked as it is, and its trees are not looked at.
 
         Without a threat anything may change, by any distance.
@@ -81,8 +80,8 @@ class Target:
         n_threads = _check.thread_count(n_jobs)
         closed = own_predict or not _readable(model)
         if black_box and threshold is None and closed and _holds_numbers(X):
-            return _without_trees(model, X, y, threat, norm, wanted, n_threads)
-        problem = Problem.of(model, X, y, n_jobs, wanted, threshold)
+            return _without_trees(model, X, y, threat, norm, target, n_threads)
+        problem = Problem.of(model, X, y, n_jobs, target, threshold)
         ball = _ball(problem.reach(given), threat)
         attacking = attackers(problem, ball)
         trees, names = problem.trees, problem.trees.feature_names or _check.column_names(X)
@@ -93,12 +92,12 @@ class Target:
         if own_predict and trees.classes is not None:
             predict, label = _own(model, X, names), trees.classes[problem.y]
         else:
-            wanted = problem.target
+            target = problem.target
             predict = problem.source or partial(trees.predict_class, n_jobs=n_threads)
         if problem.target is not None and trees.n_classes == 2:
             problem = of_two(problem)
         return cls(
-            predict, problem.X, label, norm, ball, attacking, problem, n_threads, names, wanted
+            predict, problem.X, label, norm, ball, attacking, problem, n_threads, names, target
         )
 
     @property
@@ -110,7 +109,7 @@ class Target:
     def leaves_a_label(self) -> bool:
         """Whether any other label will do, as far as the model's trees can tell."""
         two = self.problem is not None and self.problem.trees.n_classes == 2
-        return self.wanted is None or two
+        return self.target is None or two
 
     @property
     def on_numbers(self) -> bool:
@@ -127,18 +126,18 @@ class Target:
             return np.zeros(0, dtype=bool)
         np.add.at(self.n_queries, row, 1)
         label = self.predict(Z)
-        wrong = label != self.y[row] if self.wanted is None else label == self.wanted
+        wrong = label != self.y[row] if self.target is None else label == self.target
         if self.problem is not None and self.problem.source is not None:
             wrong &= label >= 0  # else the source refuses the point
         return np.asarray(wrong, dtype=bool)
 
-    def rows(self, kept: npt.NDArray[np.int64]) -> "Target":
+    def rows(self, kept: npt.NDArray[np.int64]) -> "Victim":
         """The same model and some of the rows; queries are counted anew."""
         problem = None if self.problem is None else self.problem.some(kept)
         some = {name: getattr(self, name)[kept] for name in ("X", "y", "attacking")}
         return replace(self, **some, problem=problem)
 
-    def folded(self) -> "Target":
+    def folded(self) -> "Victim":
         """The same with every one-hot group as one feature of categories; see `unfolded`."""
         groups = self.ball.groups
         ball = replace(self.ball, only=None)
@@ -153,7 +152,7 @@ class Target:
         return replace(self, predict=predict, X=X, ball=fold_reach(ball), problem=problem)
 
     def unfolded(self, Z: FloatArray) -> FloatArray:
-        """Points of the folded target as points of this one."""
+        """Points of the folded victim as points of this one."""
         Z = np.array(Z)
         unfold(Z, self.ball.groups)
         return Z
@@ -178,7 +177,7 @@ class Target:
                 watch=watch,
             )
 
-        return np.asarray(watched(search, effort, effort.tell(len(problem.X))))
+        return np.asarray(watched(search, effort, len(problem.X)))
 
     def lengths(self, X_adv: FloatArray) -> FloatArray:
         """How far the points are from the rows; infinity for rows of NaN."""
@@ -228,9 +227,9 @@ def _without_trees(
     y: Any,
     threat: Threat | None,
     norm: Norm,
-    wanted: Any,
+    target: Any,
     n_threads: int,
-) -> Target:
+) -> Victim:
     names = _check.column_names(X)
     n_features = getattr(model, "n_features_in_", None)
     table = _check.rows(X, _check.as_table(X).shape[1] if n_features is None else n_features, names)
@@ -239,14 +238,14 @@ def _without_trees(
     classes = np.unique(label) if classes is None else np.asarray(classes)
     _check.labels(y, classes, len(classes), len(table))
     only = None if threat is None else threat.only
-    for what, one in (("target", wanted), ("only", only)):
+    for what, one in (("target", target), ("only", only)):
         if one is not None and one not in classes.tolist():
             raise ValueError(f"{what}={one!r} is no label of this model: {classes.tolist()!r}.")
     given, kinds = as_threat(1, threat, norm), kinds_of_columns(names, X)
     ball = _ball(given.reach(table.shape[1], names, None, *kinds).measured(), threat)
     attacking = np.asarray(label == only if only is not None else label == label, dtype=bool)
     predict = _own(model, X, names)
-    return Target(predict, table, label, norm, ball, attacking, None, n_threads, names, wanted)
+    return Victim(predict, table, label, norm, ball, attacking, None, n_threads, names, target)
 
 
 def _own(model: Any, X: Any, names: list[str] | None) -> Predict:
