@@ -78,9 +78,10 @@ bench-boosting: build $(VENV)/.bench-tools ## Boosting against XGBoost and Light
 	$(BIN)/python benchmarks/boosting.py
 
 bench-history: build $(VENV)/.bench-tools ## Run the quicker benchmarks and compare their ratios with those of earlier runs
+	rm -f build/bench/tree.json build/bench/forest.json
 	-$(BIN)/python benchmarks/tree.py
 	-$(BIN)/python benchmarks/forest.py
-	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/history.py tree forest
 
 bench-threads: build ## Two threads against one, alone and beside busy processes
 	$(BIN)/python benchmarks/threads.py

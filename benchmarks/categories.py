@@ -21,7 +21,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pandas as pd
-from measure import Result, circumstances, finish, show
+from measure import Result, circumstances, finish, show, take_turns
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
@@ -208,13 +208,8 @@ def quick_models(rounds: int) -> dict[str, Callable[[], Any]]:
 def speed(n_rows: int, turns: int, clock: Callable[[], float]) -> Result:
     """The time of a fit in shares of LightGBM's."""
     X, y = made_up(n_rows)
-    best: dict[str, float] = {}
-    made = quick_models(100)
-    for _ in range(turns):
-        for who in ("hardwood", "lightgbm"):
-            begin = clock()
-            made[who]().fit(X, y)
-            best[who] = min(best.get(who, np.inf), clock() - begin)
+    calls = {who: lambda make=make: make().fit(X, y) for who, make in quick_models(100).items()}
+    best = take_turns(calls, turns, clock)
     return Result(
         f"fit of {n_rows} rows x (20 numbers + 10 categories) in shares of LightGBM's",
         best["hardwood"] / best["lightgbm"],

@@ -7,7 +7,6 @@ build/bench/forest.json; exits with 1 when a target is missed.
 """
 
 import argparse
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
-from measure import Result, circumstances, finish, show
+from measure import Result, circumstances, finish, humps, show, take_turns
 from sklearn.ensemble import RandomForestClassifier
 
 import hardwood as hw
@@ -55,16 +54,6 @@ def binary(n: int, rng: np.random.Generator) -> Rows:
     return X.astype(np.float32), (signal > 0).astype(np.int32)
 
 
-def humps(n: int, rng: np.random.Generator) -> Rows:
-    """28 continuous columns of two humps each, as in benchmarks/tree.py."""
-    bit = rng.random((n, 28)) < 0.5
-    X = np.where(bit, 0.75, 0.25) + 0.08 * rng.normal(size=(n, 28))
-    side = np.where(bit, 1.0, -1.0)
-    signal = side @ (0.9 ** np.arange(28))
-    signal += side[:, 0] * side[:, 1] - side[:, 2] * side[:, 3] * side[:, 4]
-    return X.astype(np.float32), (signal + rng.normal(size=n) > 0).astype(np.int32)
-
-
 def robust(criterion: str, eps: float) -> hw.RobustRandomForestClassifier:
     return hw.RobustRandomForestClassifier(
         eps=eps,
@@ -94,17 +83,6 @@ def boosted_forest(n_features: int) -> xgb.XGBRFClassifier:
     )
 
 
-def take_turns(calls: dict[str, Callable[[], Any]], n_turns: int) -> dict[str, float]:
-    """Run the calls one after the other, n_turns times; the least time of each in seconds."""
-    best = dict.fromkeys(calls, math.inf)
-    for _ in range(n_turns):
-        for name, call in calls.items():
-            begin = time.perf_counter()
-            call()
-            best[name] = min(best[name], time.perf_counter() - begin)
-    return best
-
-
 def compare(make: Callable[..., Rows], n: int, n_turns: int) -> list[Result]:
     rng = np.random.default_rng(SEED + 1)
     X, y = make(n, rng)
@@ -115,7 +93,7 @@ def compare(make: Callable[..., Rows], n: int, n_turns: int) -> list[Result]:
         models[f"scikit-learn {criterion}"] = natural(criterion)
         models[f"hardwood {criterion}"] = robust(criterion, EPS)
     calls = {name: (lambda model=model: model.fit(X, y)) for name, model in models.items()}
-    seconds = take_turns(calls, n_turns)
+    seconds = take_turns(calls, n_turns, time.perf_counter)
     score = {name: float(model.score(X_test, y_test)) for name, model in models.items()}
     results = []
     for criterion in ("gini", "entropy"):

@@ -20,14 +20,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402
-from measure import Result, circumstances, finish, show  # noqa: E402
+from measure import Result, circumstances, finish, humps, show, take_turns  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
 import hardwood as hw  # noqa: E402
 
 SEED = 20190613
-N_FEATURES = 28
 MAX_DEPTH = 8
 # Sorting is n log n; memory that no longer fits the caches may cost half as much again.
 GROWTH_LIMIT = 1.5
@@ -35,31 +34,7 @@ REPORT = Path("build/bench/tree.json")
 
 
 def make_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of 28 continuous columns, each with two humps, and labels that depend on the humps.
-
-    The humps lie further apart than the ball is wide, so robust trees find splits down to the
-    last level and have as much work to do as natural ones; on columns without gaps they would stop
-    early and look faster than they are.
-    """
-    rng = np.random.default_rng(SEED)
-    bit = rng.random((n, N_FEATURES)) < 0.5
-    X = np.where(bit, 0.75, 0.25) + 0.08 * rng.normal(size=(n, N_FEATURES))
-    side = np.where(bit, 1.0, -1.0)
-    weight = 0.9 ** np.arange(N_FEATURES)
-    signal = side @ weight + side[:, 0] * side[:, 1] - side[:, 2] * side[:, 3] * side[:, 4]
-    y = (signal + rng.normal(size=n) > 0).astype(np.int32)
-    return X.astype(np.float32), y
-
-
-def take_turns(calls: dict[str, Callable[[], Any]], n_turns: int) -> dict[str, float]:
-    """Run the calls one after the other, n_turns times; the least time of each in seconds."""
-    best = dict.fromkeys(calls, math.inf)
-    for _ in range(n_turns):
-        for name, call in calls.items():
-            begin = time.process_time()
-            call()
-            best[name] = min(best[name], time.process_time() - begin)
-    return best
+    return humps(n, np.random.default_rng(SEED))
 
 
 def robust(
@@ -85,7 +60,7 @@ def fits(n: int, n_turns: int) -> list[Result]:
         calls: dict[str, Callable[[], Any]] = {"scikit-learn": lambda m=natural: m.fit(X32, y)}
         for name, model in models.items():
             calls[name] = lambda m=model: m.fit(X64, y)
-        seconds = take_turns(calls, n_turns)
+        seconds = take_turns(calls, n_turns, time.process_time)
         for name, model in models.items():
             results.append(
                 Result(
@@ -112,7 +87,7 @@ def growth(sizes: list[int], n_turns: int) -> list[Result]:
     X = X.astype(np.float64)
     models = {n: robust(0.1) for n in sizes}
     calls = {str(n): lambda n=n: models[n].fit(X[:n], y[:n]) for n in sizes}
-    seconds = take_turns(calls, n_turns)
+    seconds = take_turns(calls, n_turns, time.process_time)
     unit = seconds[str(sizes[0])] / (sizes[0] * math.log2(sizes[0]))
     return [
         Result(
@@ -141,6 +116,7 @@ def predictions(n: int, n_trees: int, n_turns: int) -> list[Result]:
             "hardwood": lambda: trees.predict(X64, n_jobs=1),
         },
         n_turns,
+        time.process_time,
     )
     return [
         Result(
