@@ -210,12 +210,16 @@ def test_a_model_that_predicts_numbers_is_audited_and_checked(here):
     assert "--fail-under is for classifiers, and this model predicts numbers." in err
 
 
-@pytest.mark.parametrize("label", ["y", "debt"])
-def test_a_twin_is_trained_on_half_of_the_rows_and_the_report_is_checked(label, here):
+def save_a_model_of(label):
     table = pd.read_csv("train.csv")
     kind = xgb.XGBClassifier if label == "y" else xgb.XGBRegressor
     model = kind(n_estimators=10, max_depth=3)
     model.fit(table.drop(columns=label), table[label]).save_model("mine.json")
+
+
+@pytest.mark.parametrize("label", ["y", "debt"])
+def test_a_twin_is_trained_on_half_of_the_rows_and_the_report_is_checked(label, here):
+    save_a_model_of(label)
     rows = f"rows.csv --label {label} --eps 500".split()
     code, out, err = run("audit", "mine.json", *rows, "--harden", "--out", "both.json")
     assert code == 0, err
@@ -229,10 +233,7 @@ def test_a_twin_is_trained_on_half_of_the_rows_and_the_report_is_checked(label, 
 
 @pytest.mark.parametrize("label", ["y", "debt"])
 def test_a_twin_comes_from_a_file(label, here):
-    table = pd.read_csv("train.csv")
-    kind = xgb.XGBClassifier if label == "y" else xgb.XGBRegressor
-    model = kind(n_estimators=10, max_depth=3)
-    model.fit(table.drop(columns=label), table[label]).save_model("mine.json")
+    save_a_model_of(label)
     threat = f"--label {label} --eps 500".split()
     run("harden", "mine.json", "train.csv", *threat, "--out", "hard.json")
     audit = ["audit", "mine.json", "rows.csv", *threat, "--twin", "hard.json"]

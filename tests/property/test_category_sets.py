@@ -12,7 +12,7 @@ from hardwood.grow.grow import ClassTreeRules
 from hardwood.grow.hist import HistTable
 from hardwood.grow.newton import NewtonRules
 from hardwood.threat import Threat, relative
-from property.test_hist_splits import least_gain
+from property.test_hist_splits import RULES, least_gain
 
 SMOOTHING = 10
 N_NUMBERS = 1  # beside one column of categories
@@ -98,18 +98,6 @@ def problems(draw):
     g = (rng.integers(-64, 65, (n, 1)) / 64).astype(np.float32)
     h = (rng.integers(0, 65, (n, 1)) / 64).astype(np.float32)
     return X, codes, g, h
-
-
-RULES = st.builds(
-    NewtonRules,
-    inner=st.sampled_from(["paper", "exact"]),
-    reg_lambda=st.sampled_from([0.5, 1.0]),
-    min_split_gain=st.sampled_from([0.0, 0.05]),
-    min_child_weight=st.sampled_from([0.0, 1.0]),
-    min_samples_leaf=st.sampled_from([1, 3]),
-    max_depth=st.just(3),
-    n_threads=st.sampled_from([1, 2]),
-)
 
 
 @settings(max_examples=100, deadline=None)

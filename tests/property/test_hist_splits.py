@@ -50,6 +50,10 @@ def least_gain(g, h, left, fixed, rules):
     return min(gain(reply) for reply in replies)
 
 
+def split_of(tree, node):
+    return tree.feature[node], tree.threshold[node], tree.missing_left[node] == 1
+
+
 def judge(X, g, h, limits, rules, feature, threshold, missing_left):
     column = X[:, feature]
     missing = np.isnan(column)
@@ -161,18 +165,10 @@ def test_an_edge_at_every_event_finds_the_best_split_of_all(problem, rules):
                 assert tree.value[node, 0] == pytest.approx(value, rel=1e-6)
         else:
             depth[tree.left[node]] = depth[tree.right[node]] = depth[node] + 1
+            split = split_of(tree, node)
             assert tree.gain[node] == pytest.approx(best, rel=1e-9)
             assert tree.gain[node] == pytest.approx(
-                judge(
-                    X[members],
-                    g[members],
-                    h[members],
-                    limits,
-                    rules,
-                    tree.feature[node],
-                    tree.threshold[node],
-                    tree.missing_left[node] == 1,
-                ),
+                judge(X[members], g[members], h[members], limits, rules, *split),
                 rel=1e-9,
             )
 
@@ -187,16 +183,8 @@ def test_coarse_bins_never_hide_what_the_adversary_can_do(problem, rules, max_bi
     for node, members in nodes_with_rows(tree, X).items():
         if tree.feature[node] < 0:
             continue
-        truth = judge(
-            X[members],
-            g[members],
-            h[members],
-            limits,
-            rules,
-            tree.feature[node],
-            tree.threshold[node],
-            tree.missing_left[node] == 1,
-        )
+        split = split_of(tree, node)
+        truth = judge(X[members], g[members], h[members], limits, rules, *split)
         # Row by row no child is too light and the adversary cannot void the split: both tests only
         # get stricter with more ambiguous rows. The least of some replies need not (THEORY: the
         # four cases are not monotone in the set), so gains are compared for the natural tree only.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hardwood._check import FloatArray
-from hardwood.threat import Reach, Threat
+from hardwood.threat import Reach, Threat, threat_of
 from hardwood.verify.curve import AccuracyCurve, certified_accuracy
 from hardwood.verify.problem import Problem
 
@@ -160,8 +160,7 @@ def compare(
     >>> found.at(1)["model"] < found.at(1)["twin"]
     True
     """
-    if not isinstance(threat, Threat):
-        threat = Threat(threat)
+    threat = threat_of(threat)
     called = _names(models, names)
     sizes = np.unique([0.0, 1.0, *map(float, multiples)])
     curves = [

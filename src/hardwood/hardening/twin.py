@@ -15,7 +15,7 @@ from hardwood.estimators.boosting import (
 from hardwood.estimators.forest import RobustRandomForestClassifier
 from hardwood.estimators.tree import RobustDecisionTreeClassifier
 from hardwood.hardening.source import Recipe, recipe_of
-from hardwood.threat import Threat
+from hardwood.threat import Threat, threat_of
 
 _ESTIMATORS: dict[str, Any] = {
     "boosting": RobustGradientBoostingClassifier,
@@ -79,8 +79,7 @@ def harden(
     >>> before.certified_accuracy < after.certified_accuracy
     True
     """
-    if not isinstance(threat, Threat):
-        threat = Threat(threat)
+    threat = threat_of(threat)
     core, kept = _inside(model)
     recipe = recipe_of(core)
     estimator = _estimator(recipe, threat, changes)

@@ -15,7 +15,7 @@ from hardwood.report import findings, page, regression, words
 from hardwood.report.findings import Settings, Stage
 from hardwood.report.images import image_rows
 from hardwood.report.replay import RegressionReplay, Replay
-from hardwood.threat import Threat
+from hardwood.threat import Threat, threat_of
 
 # What reading a mapping with a hole, or with words for numbers, can end in.
 _DAMAGE = (
@@ -445,8 +445,7 @@ def audit(
     >>> print(report.summary().splitlines()[1])
     right without an attack: 95.3 % (161 of 169); always 1: 76.9 % (130 of 169)
     """
-    if not isinstance(threat, Threat):
-        threat = Threat(threat)
+    threat = threat_of(threat)
     settings = Settings(
         name=name,
         threshold=threshold,

@@ -13,7 +13,7 @@ from hardwood.model.trees import refuse_categories
 from hardwood.report import findings
 from hardwood.report.audit import audit
 from hardwood.report.plots import draw_regions, hue
-from hardwood.threat import Threat
+from hardwood.threat import Threat, threat_of
 from hardwood.verify.distance import minimal_distance
 from hardwood.verify.problem import Problem
 
@@ -29,23 +29,26 @@ class _Display:
 
     def _begin(self, ax: Any, size: tuple[float, float] | None = None) -> Any:
         if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError:
-                raise ImportError(
-                    'Displays need matplotlib. Install it with: pip install "hardwood[report]"'
-                ) from None
-            _, ax = plt.subplots(figsize=size)
+            _, ax = _pyplot().subplots(figsize=size)
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            'Displays need matplotlib. Install it with: pip install "hardwood[report]"'
+        ) from None
+    return plt
 
 
 def _measured(
     model: Any, X: Any, y: Any, threat: Threat | float, options: dict[str, Any]
 ) -> tuple[FloatArray, FloatArray]:
     """Proven and found smallest changes, in multiples of the threat."""
-    if not isinstance(threat, Threat):
-        threat = Threat(threat)
+    threat = threat_of(threat)
     found = minimal_distance(model, X, y, norm=threat.norm, threat=threat, **options)
     unit = findings.unit_of(Problem.of(model, X, y, options.get("n_jobs")).reach(threat))
     return found.lower / unit, found.upper / unit
@@ -428,9 +431,8 @@ class DecisionBoundaryDisplay(_Display):
         label = None
         if y is not None:
             label = _check.labels(y, trees.classes, trees.n_classes, len(rows))
-        if threat is not None and not isinstance(threat, Threat):
-            threat = Threat(threat)
-        return cls(trees=trees, X=rows, y=label, threat=threat).plot(ax=ax, **kwargs)
+        given = None if threat is None else threat_of(threat)
+        return cls(trees=trees, X=rows, y=label, threat=given).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "DecisionBoundaryDisplay":
         """Draw regions, rows and boxes.
@@ -545,8 +547,7 @@ class AdversarialGridDisplay(_Display):
         AdversarialGridDisplay
             The drawn display.
         """
-        if not isinstance(threat, Threat):
-            threat = Threat(threat)
+        threat = threat_of(threat)
         trees = load_model(model)
         table = trees.rows(X)
         label = np.asarray(y)
@@ -610,10 +611,8 @@ class AdversarialGridDisplay(_Display):
         AdversarialGridDisplay
             This display.
         """
-        import matplotlib.pyplot as plt
-
         n = len(self.X)
-        self.figure_, self.axes_ = plt.subplots(
+        self.figure_, self.axes_ = _pyplot().subplots(
             3, n, squeeze=False, figsize=(1.3 * n, 4.2), layout="constrained"
         )
         step = self.X_adv - self.X

@@ -2,7 +2,7 @@
 
 from hardwood.threat.reach import Reach
 from hardwood.threat.steps import ANY, Relative, relative
-from hardwood.threat.threat import NORMS, Norm, NormLike, Threat, as_threat, check_norm
+from hardwood.threat.threat import NORMS, Norm, NormLike, Threat, as_threat, check_norm, threat_of
 
 __all__ = [
     "ANY",
@@ -15,4 +15,5 @@ __all__ = [
     "as_threat",
     "check_norm",
     "relative",
+    "threat_of",
 ]

@@ -427,6 +427,11 @@ def as_threat(eps: Any, threat: Threat | None, norm: Norm = "inf") -> Threat:
     return threat
 
 
+def threat_of(given: Threat | float) -> Threat:
+    """A threat as it is, or that of one size for all columns."""
+    return given if isinstance(given, Threat) else Threat(given)
+
+
 def _columns(what: str, given: Any) -> tuple[int | str, ...]:
     """Columns by name or position."""
     if isinstance(given, str) or not isinstance(given, Iterable):

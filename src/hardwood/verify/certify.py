@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hardwood.model.given import Given
-from hardwood.threat import Threat
+from hardwood.threat import Threat, threat_of
 from hardwood.threat.units import warn_of_units
 from hardwood.verify import search
 from hardwood.verify.asked import asked
@@ -84,8 +84,7 @@ def certify(
     0.775
     """
     effort = Effort(time_limit, total_time_limit, progress)
-    if not isinstance(threat, Threat):
-        threat = Threat(threat)
+    threat = threat_of(threat)
     problem = Problem.of(model, X, y, n_jobs, threshold=threshold)
     given = Given(X, problem.X, problem.trees)
     reach = problem.reach(threat)

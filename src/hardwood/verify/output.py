@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hardwood._check import FloatArray
 from hardwood.model.answers import Answers, frame_of
 from hardwood.model.given import Changes, Given
-from hardwood.threat import Norm, Reach, Threat
+from hardwood.threat import Norm, Reach, Threat, threat_of
 from hardwood.verify import ensemble
 from hardwood.verify.asked import fold_outputs, unfold
 from hardwood.verify.effort import Effort, Progress, warn_undecided
@@ -147,7 +147,7 @@ def output_range(
     56
     15
     """
-    threat = threat if isinstance(threat, Threat) else Threat(threat)
+    threat = threat_of(threat)
     effort = Effort(time_limit, total_time_limit, progress)
     outputs = Outputs.of(model, X, n_jobs)
     given = Given(X, outputs.X, outputs.trees)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood._check import BoolArray, FloatArray
-from hardwood.threat import Threat
+from hardwood.threat import Threat, threat_of
 from hardwood.verify.certify import certify
 
 METRICS = ("accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1")
@@ -141,8 +141,7 @@ def make_certified_scorer(
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {METRICS}, got metric={metric!r}.")
-    if not isinstance(threat, Threat):
-        threat = Threat(threat)
+    threat = threat_of(threat)
     options: dict[str, Any] = {"n_jobs": n_jobs}
     if time_limit is not None:
         options["time_limit"] = time_limit

@@ -199,11 +199,18 @@ def test_open_rows_are_told_and_never_certified(cancer):
     assert "unknown" in report.summary()
 
 
-def test_three_classes_and_a_twin():
+@pytest.fixture(scope="module")
+def iris():
+    """Rows, a natural and a robust tree, and the report about both."""
     X, y = load_iris(return_X_y=True)
     natural = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
     robust = hw.RobustDecisionTreeClassifier(eps=0.3, max_depth=4).fit(X, y)
     report = hw.audit(natural, X, y, 0.3, twin=robust)
+    return X, y, natural, robust, report
+
+
+def test_three_classes_and_a_twin(iris):
+    report = iris[-1]
     assert len(report.content["classes"]) == 3
     assert (
         report.content["twin"]["certificate"]["certified"]
@@ -230,11 +237,8 @@ def test_a_tiny_step_is_told_in_the_digits_of_the_threat():
     assert "less than 0.001" in report.to_html()
 
 
-def test_the_counts_of_a_twin_are_derived_again():
-    X, y = load_iris(return_X_y=True)
-    natural = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
-    robust = hw.RobustDecisionTreeClassifier(eps=0.3, max_depth=4).fit(X, y)
-    report = hw.audit(natural, X, y, 0.3, twin=robust)
+def test_the_counts_of_a_twin_are_derived_again(iris):
+    X, y, natural, robust, report = iris
     schema = json.loads((files("hardwood.report") / "audit.schema.json").read_text())
     jsonschema.validate(json.loads(report.to_json()), schema)
 

@@ -1,5 +1,7 @@
 """Displays keep numbers that are true, and draw them where they are told."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -91,3 +93,18 @@ def test_columns_on_which_changes_are_spent(iris):
     assert np.all(np.diff(display.share) <= 0)
     spent = hw.audit(*iris, 0.3).content["spent"]["columns"]
     assert display.names == [one["column"] for one in spent]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: hw.DistanceDistributionDisplay.from_predictions([0.4, 0.9]),
+        lambda: hw.AdversarialGridDisplay.from_predictions(
+            [[0, 1]], [[0, 0.4]], ["3"], ["8"], image=(1, 2)
+        ),
+    ],
+)
+def test_absent_matplotlib_is_named(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'Displays need matplotlib.*"hardwood\[report\]"'):
+        draw()
