@@ -57,9 +57,13 @@ def made_by(plan, x, z):
     return plan.length(sizes)
 
 
+def case_of(seed):
+    return mixed(seed, max_trees=3 if seed % 2 else 1, n_outputs=1 if seed % 4 < 2 else 3)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_example_is_a_row_that_the_threat_makes(seed):
-    case = mixed(seed, max_trees=3 if seed % 2 else 1, n_outputs=1 if seed % 4 < 2 else 3)
+    case = case_of(seed)
     truth = [
         case.plan.nearest(case.trees, x, lambda label, y=y: label != y, limit=1.0)
         for x, y in zip(case.X, case.y, strict=True)
@@ -77,6 +81,18 @@ def test_every_example_is_a_row_that_the_threat_makes(seed):
         if method == "kantchelian":
             np.testing.assert_array_equal(result.success, np.isfinite(truth))
             assert result.distance == pytest.approx(truth, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["symbolic", "papernot", "cheng", "descent"])
+def test_quick_attacks_find_most_of_what_there_is(method):
+    n_found = n_there = 0
+    for case in map(case_of, SEEDS):
+        if method in methods(case) or (method == "descent" and case.plan.norm != 0):
+            n_found += np.count_nonzero(attack(case, method).success)
+            certificate = hw.certify(case.trees, case.X, case.y, case.plan.threat())
+            n_there += np.count_nonzero(certificate.status == "broken")
+    assert n_there > 5
+    assert n_found > n_there / 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)

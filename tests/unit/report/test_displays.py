@@ -89,7 +89,7 @@ def test_images_and_their_examples():
 
 def test_columns_on_which_changes_are_spent(iris):
     display = hw.ColumnBudgetDisplay.from_estimator(*iris, 0.3, n_columns=2)
-    assert len(display.ax_.patches) <= 2
+    assert len(display.ax_.patches) == 2
     assert np.all(np.diff(display.share) <= 0)
     spent = hw.audit(*iris, 0.3).content["spent"]["columns"]
     assert display.names == [one["column"] for one in spent]

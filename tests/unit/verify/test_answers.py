@@ -44,6 +44,7 @@ def test_examples_are_frames_that_fool_the_pipeline(lender):
     assert certificate.X_adv[~broken].equals(X[~broken])
     for row in found:
         changes = certificate.changes(int(row))
+        assert changes
         assert {change.column for change in changes} <= {"income", "debt"}
         assert all(change.new == certificate.X_adv[change.column].iloc[row] for change in changes)
     assert certificate.changes(int(np.argmin(broken))) == ()
