@@ -12,7 +12,7 @@ import numpy as np
 
 from hardwood.model.load import open_model
 from hardwood.report import findings, page, regression, words
-from hardwood.report.findings import Settings, Stage
+from hardwood.report.clock import Settings, Stage
 from hardwood.report.images import image_rows
 from hardwood.report.replay import RegressionReplay, Replay
 from hardwood.threat import Threat, threat_of

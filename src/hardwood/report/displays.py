@@ -10,7 +10,7 @@ from hardwood import _check
 from hardwood._check import FloatArray
 from hardwood.model.load import load_model
 from hardwood.model.trees import refuse_categories
-from hardwood.report import findings
+from hardwood.report import findings, words
 from hardwood.report.audit import audit
 from hardwood.report.plots import draw_regions, hue
 from hardwood.threat import Threat, threat_of
@@ -468,7 +468,7 @@ class DecisionBoundaryDisplay(_Display):
             ax.scatter(*own.T, **{"color": "0.2" if self.y is None else hue(position, 1), **style})
         ax.set_xlim(low[0], high[0])
         ax.set_ylim(low[1], high[1])
-        names = findings.names_of(self.trees)
+        names = words.names_of(self.trees)
         ax.set_xlabel(names[0])
         ax.set_ylabel(names[1])
         return self

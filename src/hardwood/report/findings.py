@@ -5,10 +5,7 @@ Everything that the page and the JSON file show is in the mapping that `measure`
 
 import hashlib
 import platform
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -19,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood._check import BoolArray, FloatArray
-from hardwood.errors import UndecidedWarning
 from hardwood.model.trees import LEAF, Trees
-from hardwood.report import words
+from hardwood.report import checks, words
+from hardwood.report.clock import Clock, Settings, undecided_is_told
 from hardwood.threat import Reach, Threat
 from hardwood.verify.certify import certify
 from hardwood.verify.distance import minimal_distance
@@ -36,75 +33,7 @@ _ROWS_ALONE = 400
 _SIMPLIFIED_WORK = 10_000_000  # rows x columns x trees, a few seconds
 _BINS = np.round(np.arange(0, 3.001, 0.125), 3)
 
-Stage = Callable[[str, int, int], object]
-Bools = BoolArray
 Rows = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How much an audit may look at, and for how long."""
-
-    name: str | None
-    threshold: float | None
-    max_rows: int
-    n_distances: int
-    n_fragile: int
-    time_limit: float | None
-    total_time_limit: float | None
-    random_state: int
-    n_jobs: int | None
-    progress: Stage | None
-
-    def __post_init__(self) -> None:
-        for name, least in (("max_rows", 1), ("n_distances", 1), ("n_fragile", 0)):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < least:
-                raise ValueError(f"{name} must be a whole number >= {least}, got {name}={given!r}.")
-
-
-class Clock:
-    """What is left of the whole time, and who hears of progress."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.begin = time.monotonic()
-
-    def options(self, stage: str) -> dict[str, Any]:
-        """Options of a question to the engine."""
-        settings = self.settings
-        given: dict[str, Any] = {"time_limit": settings.time_limit, "n_jobs": settings.n_jobs}
-        if settings.total_time_limit is not None:
-            left = settings.total_time_limit - (time.monotonic() - self.begin)
-            given["total_time_limit"] = max(left, 0.01)
-        if settings.progress is not None:
-            tell = settings.progress
-            given["progress"] = lambda done, undecided, rows: tell(stage, done, rows)
-        return given
-
-    def tell(self, stage: str, done: int, total: int) -> None:
-        """Say how far a stage is."""
-        if self.settings.progress is not None:
-            self.settings.progress(stage, done, total)
-
-    @property
-    def seconds(self) -> float:
-        """How long it took so far."""
-        return round(time.monotonic() - self.begin, 2)
-
-    @property
-    def over(self) -> bool:
-        """Whether the whole time is spent."""
-        limit = self.settings.total_time_limit
-        return limit is not None and time.monotonic() - self.begin > limit
-
-
-@contextmanager
-def undecided_is_told() -> Iterator[None]:
-    """Rows that stay open are part of the answer here, with their counts."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndecidedWarning)
-        yield
 
 
 def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> dict[str, Any]:
@@ -114,8 +43,8 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     asked: dict[str, Any] = {} if settings.threshold is None else {"threshold": settings.threshold}
     problem = Problem.of(model, X, y, settings.n_jobs, **asked)
     reach = problem.reach(threat)
-    refuse_idle(reach, threat)
-    names = names_of(problem.trees)
+    checks.refuse_idle(reach, threat)
+    names = words.names_of(problem.trees)
     right = ~problem.misclassified()
     rng = np.random.default_rng(settings.random_state)
     rows = drawn(len(right), settings.max_rows, rng)
@@ -183,15 +112,6 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     return content
 
 
-def refuse_idle(reach: Reach, threat: Threat) -> None:
-    """Refuse a threat that changes nothing."""
-    if not moving_of(reach).any():
-        raise ValueError(
-            f"The threat moves no column, so there is nothing to audit, got {threat!r}; give it an "
-            f"eps above 0."
-        )
-
-
 @dataclass(frozen=True)
 class _Examined:
     """The question that an audit is about."""
@@ -200,10 +120,10 @@ class _Examined:
     reach: Reach
     problem: Problem
 
-    def fooled(self, X_adv: FloatArray, rows: Rows) -> Bools:
+    def fooled(self, X_adv: FloatArray, rows: Rows) -> BoolArray:
         """Whether the model, and where there is one its source, gives these another label."""
         some = self.problem.some(rows)
-        other: Bools = some.trees.predict_class(X_adv, n_jobs=some.n_threads) != some.y
+        other: BoolArray = some.trees.predict_class(X_adv, n_jobs=some.n_threads) != some.y
         if some.source is not None:
             doubt = np.flatnonzero(other)
             if len(doubt):
@@ -217,26 +137,6 @@ def unit_of(reach: Reach) -> float:
     Where all steps have one size, distances are in the columns' unit; else they are multiples.
     """
     return 1.0 if reach.multiples else reach.unit
-
-
-def moving_of(reach: Reach) -> Bools:
-    """Which columns the threat can change at all."""
-    moving = np.asarray(reach.limits[:, :2].any(axis=1) | reach.share.any(axis=1), dtype=bool)
-    moving |= reach.blank
-    changed = [feature for feature, to in reach.changes.items() if any(len(one) > 1 for one in to)]
-    grouped = [column for group in reach.groups if group.moves for column in group.columns]
-    moving[[*changed, *grouped]] = True
-    return moving
-
-
-def names_of(trees: Trees) -> list[str]:
-    """The columns' names, or numbers in their place."""
-    return trees.feature_names or [f"x{f}" for f in range(trees.n_features)]
-
-
-def label_of(trees: Trees, position: int) -> str:
-    """A class as its users call it."""
-    return str(position if trees.classes is None else trees.classes.tolist()[position])
 
 
 def take(table: Any, rows: Rows) -> Any:
@@ -279,7 +179,7 @@ def model_of(name: str, trees: Trees, threshold: float | None) -> dict[str, Any]
         "n_leaves": trees.n_leaves,
         "n_columns": trees.n_features,
         "n_columns_used": len(np.unique(trees.feature[trees.feature != LEAF])),
-        "classes": [label_of(trees, k) for k in range(trees.n_classes)],
+        "classes": [words.label_of(trees, k) for k in range(trees.n_classes)],
         "threshold": threshold,
         "sha256": model_hash(trees),
     }
@@ -319,14 +219,14 @@ def _data(problem: Problem, rows: Rows, near: Rows) -> dict[str, Any]:
     }
 
 
-def accuracy_of(problem: Problem, right: Bools, rows: Rows) -> dict[str, Any]:
+def accuracy_of(problem: Problem, right: BoolArray, rows: Rows) -> dict[str, Any]:
     """Rows that are right, beside always saying the most frequent class."""
     per_class = np.bincount(problem.y, minlength=problem.trees.n_classes)
     most = int(np.argmax(per_class))
     return {
         "rows": len(right),
         "right": int(right.sum()),
-        "majority": label_of(problem.trees, most),
+        "majority": words.label_of(problem.trees, most),
         "majority_rows": int(per_class[most]),
         "examined_right": int(right[rows].sum()),
     }
@@ -346,7 +246,7 @@ def classes_of(problem: Problem, rows: Rows, status: npt.NDArray[np.str_]) -> li
         proven = int(np.count_nonzero(own & (status == "certified")))
         answer.append(
             {
-                "label": label_of(trees, k),
+                "label": words.label_of(trees, k),
                 "rows": int(own.sum()),
                 "right": int(np.count_nonzero(own & (said == k))),
                 "said": int(np.count_nonzero(said == k)),
@@ -385,7 +285,7 @@ def curve_of(
     return points
 
 
-def distances_of(lower: FloatArray, upper: FloatArray, misclassified: Bools) -> dict[str, Any]:
+def distances_of(lower: FloatArray, upper: FloatArray, misclassified: BoolArray) -> dict[str, Any]:
     """How many rows are how far from being turned."""
     attacked = ~misclassified
     settled = attacked & (lower == upper)
@@ -455,13 +355,13 @@ class _Simpler:
             still = self.examined.fooled(trial, self.rows[rows])
             self.X_adv[rows[still], column] = self.X[rows[still], column]
 
-    def _moved(self) -> Bools:
-        moved: Bools = (self.X_adv != self.X) & ~(np.isnan(self.X_adv) & np.isnan(self.X))
+    def _moved(self) -> BoolArray:
+        moved: BoolArray = (self.X_adv != self.X) & ~(np.isnan(self.X_adv) & np.isnan(self.X))
         return moved
 
     def spent(self) -> dict[str, Any]:
         """How many examples within the threat move each column."""
-        return spent_of(self._moved()[self.multiple <= 1], names_of(self.problem.trees))
+        return spent_of(self._moved()[self.multiple <= 1], words.names_of(self.problem.trees))
 
     def examples(self) -> list[list[Any]]:
         """The examples within the threat: the row, and what its columns become."""
@@ -489,8 +389,8 @@ class _Simpler:
                 change_of(trees, int(f), float(row[f]), float(example[f]))
                 for f in np.flatnonzero(self._moved()[at])
             ]
-            label = label_of(trees, int(self.problem.y[self.rows[at]]))
-            becomes = label_of(trees, new)
+            label = words.label_of(trees, int(self.problem.y[self.rows[at]]))
+            becomes = words.label_of(trees, new)
             answer.append(
                 {
                     "row": int(self.rows[at]),
@@ -541,7 +441,7 @@ def change_of(trees: Trees, column: int, old: float, new: float) -> dict[str, An
     else:
         shown_from, shown_to = words.pair(old, new)
     return {
-        "column": names_of(trees)[column],
+        "column": words.names_of(trees)[column],
         "from": None if np.isnan(old) else old,
         "to": None if np.isnan(new) else new,
         "shown_from": shown_from,
@@ -549,7 +449,7 @@ def change_of(trees: Trees, column: int, old: float, new: float) -> dict[str, An
     }
 
 
-def spent_of(moved: Bools, names: list[str]) -> dict[str, Any]:
+def spent_of(moved: BoolArray, names: list[str]) -> dict[str, Any]:
     """How many examples move each column, once the needless moves are taken back."""
     used = moved.sum(axis=0)
     order = np.argsort(-used, kind="stable")
@@ -591,7 +491,7 @@ def only_column(threat: Threat, reach: Reach, column: int) -> Threat:
 def columns_by_splits(trees: Trees, reach: Reach) -> Rows:
     """The columns that the threat moves and the model looks at, those with most splits first."""
     splits = np.bincount(trees.feature[trees.feature != LEAF], minlength=trees.n_features)
-    columns = np.flatnonzero(moving_of(reach) & (splits > 0))
+    columns = np.flatnonzero(checks.moving_of(reach) & (splits > 0))
     return columns[np.argsort(-splits[columns], kind="stable")]
 
 
@@ -602,7 +502,7 @@ def _alone(
     problem, trees = examined.problem, examined.problem.trees
     rows = near[at_threat != "misclassified"][:_ROWS_ALONE]
     columns = columns_by_splits(trees, examined.reach)
-    names, asked = names_of(trees), columns[:MOST_ALONE] if len(rows) else columns[:0]
+    names, asked = words.names_of(trees), columns[:MOST_ALONE] if len(rows) else columns[:0]
     options = clock.options("one column at a time")
     options.pop("progress", None)
     answer = []
@@ -677,8 +577,8 @@ def _checks(
     trees, accuracy, certificate = problem.trees, content["accuracy"], content["certificate"]
     n, unknown = certificate["rows"], certificate["unknown"]
     sampled = content["data"]["n_rows"] > n
-    checks = [
-        gate_check(trees, problem.source is not None),
+    return [
+        checks.gate_check(trees, problem.source is not None),
         {
             "name": "better than guessing",
             "passed": accuracy["right"] > accuracy["majority_rows"],
@@ -700,8 +600,8 @@ def _checks(
             "words": "Each example was sent through the model again before it counted"
             + (", at its source as well." if problem.source is not None else "."),
         },
-        reach_check(trees, reach),
-        *unit_checks(trees, problem.X, reach, threat),
+        checks.reach_check(trees, reach),
+        *checks.unit_checks(trees, problem.X, reach, threat),
         {
             "name": "every row was asked about",
             "passed": not sampled,
@@ -711,97 +611,3 @@ def _checks(
             + f"; exact distances were measured on {words.count(content['data']['n_measured'])}.",
         },
     ]
-    return checks
-
-
-def reach_check(trees: Trees, reach: Reach) -> dict[str, Any]:
-    """Whether the threat moves anything that the model looks at."""
-    used = np.unique(trees.feature[trees.feature != LEAF])
-    reached = int(np.count_nonzero(moving_of(reach)[used]))
-    return {
-        "name": "the threat reaches the model",
-        "passed": reached > 0,
-        "words": f"The threat moves {words.count(reached)} of the {words.count(len(used))} "
-        f"columns that the model looks at.",
-    }
-
-
-def gate_check(trees: Trees, sourced: bool) -> dict[str, Any]:
-    """Whether the trees answer as the model that they were read from."""
-    if sourced:
-        return {
-            "name": "the model was read exactly",
-            "passed": True,
-            "words": "What is audited here answers as the model itself does: compared on rows on "
-            "its thresholds, one float to each side of them, and near its decision's edge.",
-        }
-    metadata = trees.metadata or {}
-    dump = metadata.get("checked_against_source") is False
-    return {
-        "name": "the model was read exactly",
-        "passed": None,
-        "words": "Not compared with its source: "
-        + ("a dump holds the trees alone." if dump else "the trees here are the model itself.")
-        + " Pass the fitted object to have both compared.",
-    }
-
-
-def unit_checks(trees: Trees, X: FloatArray, reach: Reach, threat: Threat) -> list[dict[str, Any]]:
-    """Whether the size of the threat fits the units of the columns."""
-    names, limits, moving = names_of(trees), reach.limits, moving_of(reach)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that is all blank
-        low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
-    spread = np.nan_to_num(high - low)
-    step = np.where(np.isfinite(limits[:, :2]), limits[:, :2], 0).max(axis=1)
-    numeric = moving & (spread > 0)
-    numeric[trees.categorical_features] = False
-    swamped = np.flatnonzero(numeric & (step >= spread))
-    tiny = np.flatnonzero(numeric & (step > 0) & (step < 1e-6 * spread))
-    checks = [
-        {
-            "name": "no step is larger than its column",
-            "passed": len(swamped) == 0,
-            "words": "Every step of the threat is smaller than the range of its column."
-            if len(swamped) == 0
-            else f"The threat can carry {words.listed([names[f] for f in swamped])} across the "
-            f"whole range seen in the data; check the units.",
-        },
-        {
-            "name": "no step is lost in its column",
-            "passed": len(tiny) == 0,
-            "words": "No step of the threat is tiny beside its column."
-            if len(tiny) == 0
-            else f"The threat moves {words.listed([names[f] for f in tiny])} by less than a "
-            f"millionth of the range seen in the data; check the units.",
-        },
-    ]
-    one_size = isinstance(threat.eps, int | float) and threat.norm != 0
-    scales = spread[numeric]
-    if one_size and len(scales) > 1:
-        apart = float(scales.max() / scales.min())
-        checks.append(
-            {
-                "name": "one size suits all columns",
-                "passed": apart <= 100,
-                "words": f"One eps for all columns, whose ranges differ by a factor of "
-                f"{apart:,.0f}"
-                + (
-                    "."
-                    if apart <= 100
-                    else "; give each column a step in its own unit, as in "
-                    'Threat(eps={"income": 1000, "age": 1}).'
-                ),
-            }
-        )
-    outside = np.isfinite(X) & ((X < limits[:, 2]) | (X > limits[:, 3]))
-    n_outside = int(outside[:, moving].any(axis=1).sum())
-    checks.append(
-        {
-            "name": "rows lie in the valid range",
-            "passed": n_outside == 0,
-            "words": f"{words.count(n_outside)} of {words.count(len(X))} rows hold a value "
-            f"outside the range that the threat calls valid.",
-        }
-    )
-    return checks

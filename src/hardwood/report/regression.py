@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from hardwood import _check
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.load import open_model
 from hardwood.model.trees import Trees
-from hardwood.report import findings, words
-from hardwood.report.findings import Bools, Rows, Settings
+from hardwood.report import checks, findings, words
+from hardwood.report.clock import Clock, Settings, undecided_is_told
+from hardwood.report.findings import Rows
 from hardwood.threat import Reach, Threat
 from hardwood.verify.output import OutputRange, output_range
 from hardwood.verify.problem import Outputs
@@ -29,12 +30,12 @@ _ROWS_AGAIN = 200  # of questions that are asked many times: multiples, single c
 
 def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> dict[str, Any]:
     """Ask everything that an audit of a regression model tells."""
-    clock = findings.Clock(settings)
+    clock = Clock(settings)
     clock.tell("reading the model", 0, 1)
     trees, reference = open_model(model, like=X)
     outputs = Outputs.of(trees, X, settings.n_jobs)
     reach = outputs.reach(threat)
-    findings.refuse_idle(reach, threat)
+    checks.refuse_idle(reach, threat)
     target = targets_of(y, len(outputs.X))
     said = prediction_of(outputs)
     rng = np.random.default_rng(settings.random_state)
@@ -45,13 +46,13 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         options = clock.options(stage)
         return output_range(trees, findings.take(X, some), how, **options)
 
-    with findings.undecided_is_told():
+    with undecided_is_told():
         ranges = asked(rows, threat, "measuring ranges")
         strength = list(_strength(threat, rows[few], ranges, few, target, said, asked))
         examples = _Examples(outputs, reach, threat, rows, said[rows], ranges)
         alone = _alone(outputs, reach, threat, rows[few], said[rows[few]], asked, clock)
     clock.tell("writing it down", 1, 1)
-    names = findings.names_of(trees)
+    names = words.names_of(trees)
     content = {
         "format": FORMAT,
         "format_version": findings.FORMAT_VERSION,
@@ -266,9 +267,9 @@ class _Examples:
         return example
 
 
-def moved(example: FloatArray, row: FloatArray) -> Bools:
+def moved(example: FloatArray, row: FloatArray) -> BoolArray:
     """Which values differ; a blank is equal to a blank."""
-    different: Bools = (example != row) & ~(np.isnan(example) & np.isnan(row))
+    different: BoolArray = (example != row) & ~(np.isnan(example) & np.isnan(row))
     return different
 
 
@@ -279,11 +280,11 @@ def _alone(
     rows: Rows,
     said: FloatArray,
     asked: Any,
-    clock: findings.Clock,
+    clock: Clock,
 ) -> dict[str, Any]:
     """How far a change of one column alone can move predictions, on average."""
     columns = findings.columns_by_splits(outputs.trees, reach)
-    names = findings.names_of(outputs.trees)
+    names = words.names_of(outputs.trees)
     answer = []
     for column in columns[: findings.MOST_ALONE]:
         if clock.over:
@@ -309,7 +310,7 @@ def _checks(
     n, n_open = moves["rows"], moves["rows"] - moves["exact"]
     sampled = data["n_rows"] > n
     return [
-        findings.gate_check(outputs.trees, sourced),
+        checks.gate_check(outputs.trees, sourced),
         {
             "name": "better than guessing",
             "passed": error["absolute"] < error["median_absolute"],
@@ -325,8 +326,8 @@ def _checks(
             if n_open
             else f"For each of {words.count(n)} rows what was found is what is proven.",
         },
-        findings.reach_check(outputs.trees, reach),
-        *findings.unit_checks(outputs.trees, outputs.X, reach, threat),
+        checks.reach_check(outputs.trees, reach),
+        *checks.unit_checks(outputs.trees, outputs.X, reach, threat),
         {
             "name": "every row was asked about",
             "passed": not sampled,

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 import hardwood as hw
-from hardwood._check import FloatArray
+from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees
 from hardwood.report import findings, regression, words
+from hardwood.report.clock import undecided_is_told
 from hardwood.report.findings import LETTER
 from hardwood.threat import Threat
 from hardwood.verify.certify import certify
@@ -154,7 +155,7 @@ class Replay:
         if not fragile:
             return _examples_check(rows, 0, "turn the model")
         for table, name in ((X, "label"), (changed, "becomes")):
-            said = [findings.label_of(trees, int(k)) for k in trees.predict_class(table)]
+            said = [words.label_of(trees, int(k)) for k in trees.predict_class(table)]
             honest &= np.array(said, dtype=str) == np.array(
                 [one[name] for one in fragile], dtype=str
             )
@@ -162,7 +163,7 @@ class Replay:
         honest &= self._turned(rows, changed, within)
         return _examples_check(rows[~honest], len(rows), "turn the model")
 
-    def _turned(self, rows: findings.Rows, changed: FloatArray, within: findings.Bools) -> Any:
+    def _turned(self, rows: findings.Rows, changed: FloatArray, within: BoolArray) -> Any:
         """Whether rows lose their label by changes, allowed ones where they must be."""
         problem = self.problem
         if len(rows) == 0:
@@ -183,7 +184,7 @@ class Replay:
             for column, value in changes:
                 changed[at, column] = np.nan if value is None else value
         moved = (changed != X) & ~(np.isnan(changed) & np.isnan(X))
-        counted = findings.spent_of(moved, findings.names_of(self.problem.trees))
+        counted = findings.spent_of(moved, words.names_of(self.problem.trees))
         near = self.answers.near[self.answers.upper <= 1]
         true = np.isin(rows, near) & self._turned(rows, changed, np.ones(len(rows), dtype=bool))
         n_false = len(rows) - int(true.sum())
@@ -201,7 +202,7 @@ class Replay:
         answers = self.answers
         drawn = self._drawn(len(answers.rows))
         rows = answers.rows[drawn]
-        with findings.undecided_is_told():
+        with undecided_is_told():
             again = certify(
                 self.model,
                 findings.take(self.X, rows),
@@ -227,7 +228,7 @@ class Replay:
         rows = answers.near[drawn]
         limit = self.content["limits"]["time_limit"]
         unit = findings.unit_of(self.problem.reach(self.threat))
-        with findings.undecided_is_told():
+        with undecided_is_told():
             again = minimal_distance(
                 self.model,
                 findings.take(self.X, rows),
@@ -338,7 +339,7 @@ class RegressionReplay:
         """The ranges of a sample of rows are measured again."""
         drawn = np.sort(self.rng.permutation(len(self.rows))[: self.n_rows])
         rows, claimed = self.rows[drawn], self.ranges
-        with findings.undecided_is_told():
+        with undecided_is_told():
             again = output_range(
                 self.model,
                 findings.take(self.X, rows),
@@ -385,9 +386,9 @@ def _of_the_twin(checks: list[Check]) -> list[Check]:
 
 def _replayed(
     fragile: list[dict[str, Any]], X: FloatArray, trees: Trees
-) -> tuple[findings.Rows, FloatArray, FloatArray, findings.Bools]:
+) -> tuple[findings.Rows, FloatArray, FloatArray, BoolArray]:
     """Rows, the same with the changes of a report, and whether these begin where they say."""
-    place = {name: at for at, name in enumerate(findings.names_of(trees))}
+    place = {name: at for at, name in enumerate(words.names_of(trees))}
     rows = np.array([one["row"] for one in fragile], dtype=np.int64)
     old = X[rows]
     changed, honest = old.copy(), np.ones(len(rows), dtype=bool)

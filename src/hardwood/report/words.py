@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hardwood.model.trees import Trees
 from hardwood.model.words import number as number
 from hardwood.model.words import pair as pair
 from hardwood.threat import Threat
@@ -64,3 +65,13 @@ def threat_in_words(threat: Threat, names: Sequence[str], most: int = 16) -> lis
     if len(lines) > most:
         lines = [*lines[: most - 1], f"And {count(len(lines) - most + 1)} more such sentences."]
     return lines
+
+
+def names_of(trees: Trees) -> list[str]:
+    """The columns' names, or numbers in their place."""
+    return trees.feature_names or [f"x{f}" for f in range(trees.n_features)]
+
+
+def label_of(trees: Trees, position: int) -> str:
+    """A class as its users call it."""
+    return str(position if trees.classes is None else trees.classes.tolist()[position])
