@@ -1,6 +1,7 @@
 """What ARCHITECTURE.md and CONTRIBUTING.md name is there: files, functions, verbs of make."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,46 @@ def test_named_functions_are_there(page):
     assert sorted(name for name, parts in words.items() if not WORDS.issuperset(parts)) == []
 
 
+NAME, FILE = r"`([A-Za-z_][\w.:]*)`", r"`([\w/.]+\.(?:py|cpp|hpp))`"
+
+
+def told_places(page):
+    """Names and the files in which the page says they are: `n` (`f`), `n` in `f`, or `f`, `n`."""
+    text = re.sub(r"\s+", " ", (ROOT / page).read_text(encoding="utf-8"))
+    pairs = re.findall(rf"{NAME} (?:\(|in |of ){FILE}", text)
+    pairs += [(name, file) for file, name in re.findall(rf"{FILE}, {NAME}(?! in| \()", text)]
+    return [(name, file) for name, file in pairs if not name.endswith(KINDS)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_are_in_the_files_that_the_page_says(page):
+    places = told_places(page)
+    assert len(places) > 10
+    assert [(n, f) for n, f in places if not any(holds(n, file) for file in files_of(f))] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_members_are_those_of_the_named_class(page):
+    for name in spans(page):
+        parts = re.fullmatch(r"([A-Z]\w+)(?:\.|::)(\w+)", name)
+        if parts and not name.endswith(KINDS):
+            homes = [f for f in FILES if re.search(rf"\b(class|struct) {parts[1]}\b", text_of(f))]
+            assert any(holds(parts[2], file) for file in homes), f"{page}: {name}"
+
+
+def files_of(end):
+    return [path for path in FILES if f"/{path.relative_to(ROOT).as_posix()}".endswith(f"/{end}")]
+
+
+def holds(name, path):
+    return set(re.findall(r"\w+", name)) <= set(re.findall(r"\w+", text_of(path)))
+
+
+@cache
+def text_of(path):
+    return path.read_text(encoding="utf-8") if path.suffix in KINDS[:3] else ""
+
+
 def test_ci_runs_what_contributing_says():
     steps = re.findall(r"^step make (\w+)", (ROOT / ".ci" / "run").read_text(), flags=re.M)
     said = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -77,3 +118,6 @@ def test_what_is_not_there_is_found():
     assert is_there("examples/plot_*.py")
     assert not is_there("rower.hpp")
     assert not is_there("grow/split.cpp")
+    [grower] = files_of("grow/grower.hpp")
+    assert holds("Grower", grower)
+    assert not holds("Grower.mower", grower)

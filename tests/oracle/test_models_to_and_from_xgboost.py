@@ -4,7 +4,10 @@ No tolerance anywhere: XGBoost adds leaf values in float32, in tree order, from 
 and so do we.
 """
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 
@@ -221,3 +224,29 @@ def test_the_gate_names_tree_node_and_row():
     value[trees.feature < 0] = np.nextafter(value[trees.feature < 0], np.float32(9))
     with pytest.raises(hw.UnsupportedModelError, match="margin is"):
         gate.check(trees.replace(value=value), reference)
+
+
+def test_the_gate_compares_labels_and_means_as_users_see_them():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    y = np.where(X["a"] > 0, 1, 0)
+    trees, reference = loader.load(xgboost.XGBClassifier(n_estimators=3).fit(X, y))
+    gate.check(trees, reference)
+    other = replace(reference, label=lambda rows: 1 - reference.label(rows))
+    with pytest.raises(
+        hw.UnsupportedModelError,
+        match=r"its label is \S+ at its source and \S+ here, at the margin",
+    ):
+        gate.check(trees, other)
+    off = replace(reference, predict=lambda rows: trees.means(trees.margin(rows)) + 1e-3)
+    with pytest.raises(
+        hw.UnsupportedModelError, match=r"it predicts \[\S+\] at its source and \[\S+\] here; this"
+    ):
+        gate.check(trees, off)
+    given = replace(reference, own_label=lambda table: 1 - trees.predict_class(table))
+    gate.check_given(trees, given, X.to_numpy())  # an array has no kinds of columns
+    with pytest.raises(
+        hw.UnsupportedModelError,
+        match=r"gives row 0 of X the label \S+ as it stands, and \S+ where",
+    ):
+        gate.check_given(trees, given, X)

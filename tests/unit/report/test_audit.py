@@ -237,6 +237,14 @@ def test_a_tiny_step_is_told_in_the_digits_of_the_threat():
     assert "less than 0.001" in report.to_html()
 
 
+def test_fewer_digits_do_not_leave_the_threat():
+    X = np.array([[0.41234567], [0.0], [1.0], [1.0]])
+    tree = DecisionTreeClassifier().fit(X, [0, 0, 1, 1])  # splits at 0.706172835
+    for eps, becomes in ((0.3, 0.71), (0.294, 0.7062), (0.29383, 0.706173)):
+        [change] = hw.audit(tree, X[:2], [0, 0], eps).content["fragile"][0]["changes"]
+        assert change["to"] == becomes <= X[0, 0] + eps
+
+
 def test_the_counts_of_a_twin_are_derived_again(iris):
     X, y, natural, robust, report = iris
     schema = json.loads((files("hardwood.report") / "audit.schema.json").read_text())
