@@ -50,7 +50,8 @@ def _blank(value: Any) -> bool:
 class Option:
     """A value that a column, or a group of dummies, may take; its size in multiples of the threat.
 
-    `sure` and `maybe`: whether the threat itself holds it, up to rounding.
+    `sure` and `maybe`: whether the threat itself holds it. One column's ends are the threat's own,
+    to the last bit; the two differ where steps are added up, in norms 1 and 2.
     """
 
     values: tuple[Any, ...]
@@ -115,8 +116,6 @@ class Column:
             return None
         size, (lowest, highest) = max(abs(z - x) / step, 5e-324), self._ends(x)
         inside = lowest <= z <= highest
-        if self.share and not self.whole:
-            return Option((z,), size, inside and size <= 1 - CLOSE, size <= 1 + CLOSE)
         return Option((z,), size, inside, inside)
 
     def allows(self, x: tuple[Any, ...], z: tuple[Any, ...]) -> float:
@@ -394,14 +393,14 @@ def distance(case: Case) -> None:
     case.tally.unknown += int(np.count_nonzero(found.status == "unknown"))
     close = SOLVER if solver else CLOSE
     for i in range(len(case.X)):
-        least, most = nearest(case, i, target)
+        least = nearest(case, i, target)
         x, lower, upper = case.row(case.X, i), found.lower[i], found.upper[i]
         if math.isinf(least) and FAR / 10 < lower <= upper:
             continue  # a way that was not enumerated; its end is asked of the source below
-        truth = f"the truth is {least} to {most}, for {x}, {case.y[i]!r}"
-        if lower > upper or not _upto(lower, most, close) or not _upto(least, upper, close):
+        truth = f"the truth is {least}, for {x}, {case.y[i]!r}"
+        if lower > upper or not _upto(lower, least, close) or not _upto(least, upper, close):
             case.wrong(said, f"{lower} to {upper}, {truth}")
-        elif found.status[i] == "exact" and not solver and not _upto(upper, most, close):
+        elif found.status[i] == "exact" and not solver and not _upto(upper, least, close):
             case.wrong(said, f"exact is {upper}, {truth}")
     there = np.flatnonzero(np.isfinite(found.upper))
     if len(there) == 0:
@@ -423,16 +422,13 @@ def _upto(a: float, b: float, close: float) -> bool:
     return a <= b or math.isclose(a, b, rel_tol=close, abs_tol=close)
 
 
-def nearest(case: Case, i: int, target: Any = None) -> tuple[float, float]:
-    """Between which lengths the smallest move that fools is, in the threat's unit.
-
-    They differ with norm 0 alone, where a share's very limit may be in the threat or not.
-    """
+def nearest(case: Case, i: int, target: Any = None) -> float:
+    """The length of the smallest move that fools, in the threat's unit."""
     moves, fooled = case.moves[i], case.fooled(i, target)
-    held = (moves.maybe, moves.sure) if case.plan.norm == 0 else (True, True)
-    length = case.plan.length(moves.sizes)
-    least, most = (float(np.where(fooled & of, length, np.inf).min()) for of in held)
-    return least * case.plan.unit, most * case.plan.unit
+    if case.plan.norm == 0:
+        fooled = fooled & moves.sure
+    length = np.where(fooled, case.plan.length(moves.sizes), np.inf)
+    return float(length.min()) * case.plan.unit
 
 
 def attack(case: Case) -> None:

@@ -98,6 +98,24 @@ def test_no_answer_in_the_columns_of_users_is_wrong(name, number):
     assert not tally.wrong, "\n".join(tally.wrong)
 
 
+def test_the_very_limit_of_a_share_is_in_the_threat():
+    """3 may sink by a half of itself: to 1.5, which is a threshold of this model, and not below."""
+    column = columns.Column("age", down=0.5, up=0.2, share=True)
+    options = column.options((3.0,), np.array([1.5, 3.5]))
+    assert {o.values[0]: o.sure for o in options} == {
+        3.0: True,
+        1.5: True,
+        np.nextafter(1.5, 0): False,
+        np.nextafter(3.5, 0): True,
+        3.5: True,
+        3.0 + 0.2 * 3.0: True,
+    }
+    tally = Tally()
+    columns.hunt_one("native LightGBM", seed=601, number=18, tally=tally)
+    assert tally.asked == 3
+    assert not tally.wrong, "\n".join(tally.wrong)
+
+
 def test_a_planted_error_in_the_columns_of_users_is_found(monkeypatch):
     """The truth of a source that says the opposite of what was loaded."""
 

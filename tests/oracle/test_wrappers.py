@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn
 from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -110,6 +111,20 @@ def test_a_threshold_on_a_difference_of_two_sums_is_refused():
         hw.load_model(source)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_wrapper_that_gives_every_row_one_label_loads_without_warnings():
+    X, y = table("imbalanced")
+    frozen = FrozenEstimator(GradientBoostingClassifier(n_estimators=5).fit(X, y))
+    for source in (
+        FixedThresholdClassifier(frozen, threshold=1.5),
+        CalibratedClassifierCV(frozen, ensemble=False, method="isotonic"),
+    ):
+        source.fit(X, 1 - y)
+        assert len(set(source.predict(X))) == 1
+        found = hw.certify(source, X[:9], source.predict(X[:9]), 1.0)
+        assert found.certified_accuracy == 1
+
+
 def test_a_calibration_that_turns_a_model_around_is_followed():
     X, y = table("imbalanced")
     frozen = FrozenEstimator(GradientBoostingClassifier(n_estimators=5).fit(X, y))
@@ -117,6 +132,25 @@ def test_a_calibration_that_turns_a_model_around_is_followed():
     assert source.calibrated_classifiers_[0].calibrators[0].a_ > 0
     trees = hw.load_model(source)
     np.testing.assert_array_equal(trees.predict(X), source.predict(X))
+
+
+@pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
+    reason="scikit-learn has had no temperature before 1.8",
+)
+def test_a_temperature_is_looked_through():
+    """It overflows at the largest floats, and trains the model inside on numbers of the classes."""
+    X, y = table("imbalanced")
+    names = np.array(["bad", "good"])
+    for name, model in MODELS.items():
+        source = CalibratedClassifierCV(model(), ensemble=False, cv=2, method="temperature")
+        source.fit(X, names[y])
+        trees = hw.load_model(source, X=X)
+        np.testing.assert_array_equal(trees.predict(X), source.predict(X), err_msg=name)
+        found = hw.certify(source, X[:20], names[y[:20]], 0.0, threshold=0.3)
+        second = source.predict_proba(X[:20])[:, 1] >= 0.3
+        right = names[second.astype(int)] == names[y[:20]]
+        np.testing.assert_array_equal(found.status == "certified", right, err_msg=name)
 
 
 def test_a_wrapper_of_a_pipeline_takes_its_frames():

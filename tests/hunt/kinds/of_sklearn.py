@@ -248,6 +248,18 @@ _WRAPPERS: dict[str, Make] = {
         _inside,
         wrap=partial(calibration.CalibratedClassifierCV, cv=2, ensemble=False, method="isotonic"),
     ),
+    **(
+        {
+            "CalibratedClassifierCV temperature": partial(
+                _inside,
+                wrap=partial(
+                    calibration.CalibratedClassifierCV, cv=2, ensemble=False, method="temperature"
+                ),
+            )
+        }
+        if hasattr(calibration, "_TemperatureScaling")  # since scikit-learn 1.8
+        else {}
+    ),
     "GridSearchCV": partial(
         _inside,
         wrap=partial(model_selection.GridSearchCV, param_grid={"max_depth": [1, 2]}, cv=2),

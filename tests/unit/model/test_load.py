@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 import hardwood as hw
 from hardwood.model.load.sklearn import strictly_below
@@ -28,6 +30,16 @@ def test_many_targets(kind):
     model = kind().fit(X, np.column_stack([X[:, 0] > 3, X[:, 0] > 5]))
     with pytest.raises(
         hw.UnsupportedModelError, match="predicts 2 targets at once; train one model"
+    ):
+        hw.load_model(model)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, LGBMClassifier, XGBClassifier])
+def test_one_class(kind):
+    model = kind().fit(np.arange(40.0).reshape(-1, 1), np.zeros(40, dtype=int))
+    with pytest.raises(
+        hw.UnsupportedModelError,
+        match=rf"This {kind.__name__} was trained on one class, \[0\]: .* Train it on two or more",
     ):
         hw.load_model(model)
 

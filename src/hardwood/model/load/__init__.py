@@ -166,6 +166,7 @@ def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Reference]:
         return catboost.load(source, like)
     for can_load, load in _LOADERS:
         if can_load(source):
+            _refuse_one_class(source)
             return load(source)
     raise UnsupportedModelError(
         f"load_model cannot read {type(source).__module__}.{type(source).__name__}; it reads "
@@ -173,6 +174,15 @@ def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Reference]:
         f"scikit-learn's {', '.join(sklearn.READS)}, a Pipeline that ends in one of these, and "
         f"{', '.join(wrappers.WRAPPERS)} around them."
     )
+
+
+def _refuse_one_class(source: Any) -> None:
+    classes = getattr(source, "classes_", None)
+    if np.shape(classes) == (1,):
+        raise UnsupportedModelError(
+            f"This {type(source).__name__} was trained on one class, {np.array(classes).tolist()}: "
+            f"it says the same of every row, and no change can fool it. Train it on two or more."
+        )
 
 
 def _own(source: Any) -> Trees | None:

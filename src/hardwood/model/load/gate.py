@@ -93,8 +93,7 @@ def check_given(trees: Trees, reference: Reference, X: Any) -> None:
     here, there = trees.decide(margin), reference.own_label(some)
     wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
     if wrong.any():
-        names = np.arange(trees.n_classes) if trees.classes is None else trees.classes
-        row = int(np.argmax(wrong))
+        names, row = _names(trees), int(np.argmax(wrong))
         raise UnsupportedModelError(
             f"This {reference.name} gives row {row} of X the label {names[there[row]]!r} as it "
             f"stands, and {names[here[row]]!r} where numbers are float64 and missing values are "
@@ -109,6 +108,11 @@ def positions(label: npt.NDArray[Any], classes: Any) -> npt.NDArray[np.int64]:
         one: k for k, one in enumerate(known)
     }
     return np.array([place.get(one, -1) for one in np.ravel(label).tolist()], dtype=np.int64)
+
+
+def _names(trees: Trees) -> list[Any]:
+    """The labels, as they are printed."""
+    return list(range(trees.n_classes)) if trees.classes is None else trees.classes.tolist()
 
 
 def _check_means(trees: Trees, reference: Reference, rows: FloatArray) -> None:
@@ -133,12 +137,12 @@ def _check_labels(trees: Trees, reference: Reference, rows: FloatArray) -> None:
     if reference.label is None:
         return
     margin = np.asarray(core_of(trees).margin(rows, n_threads=1))
-    here, there = trees.decide(margin), reference.label(rows)
+    with np.errstate(all="ignore"):  # a source's own steps may overflow on the outermost rows
+        here, there = trees.decide(margin), reference.label(rows)
     # Where the source adds in an order of its own, rounding may decide.
     wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
     if wrong.any():
-        row = int(np.argmax(wrong))
-        names = np.arange(trees.n_classes) if trees.classes is None else trees.classes
+        names, row = _names(trees), int(np.argmax(wrong))
         raise UnsupportedModelError(
             f"This {reference.name} was read, but its label is "
             f"{names[there[row]]!r} at its source and {names[here[row]]!r} here, at the margin "
@@ -148,11 +152,12 @@ def _check_labels(trees: Trees, reference: Reference, rows: FloatArray) -> None:
 
 def _gap(trees: Trees, margin: FloatArray) -> FloatArray:
     """How far margins are from where the label changes, which they may be exactly at."""
-    if trees.n_outputs == 1:
-        gap: FloatArray = np.abs(margin[:, 0] - trees.cut)
-        return np.nextafter(gap, np.inf)
-    top = np.sort(margin, axis=1)
-    return np.nextafter(top[:, -1] - top[:, -2], np.inf)
+    with np.errstate(over="ignore"):  # the cut is the largest float where all rows get one label
+        if trees.n_outputs == 1:
+            gap: FloatArray = np.abs(margin[:, 0] - trees.cut)
+            return np.nextafter(gap, np.inf)
+        top = np.sort(margin, axis=1)
+        return np.nextafter(top[:, -1] - top[:, -2], np.inf)
 
 
 def _edge_rows(trees: Trees, reference: Reference, rows: FloatArray) -> FloatArray:

@@ -162,9 +162,9 @@ def _calibrated(source: Any, load_inner: Callable[[Any], Loaded]) -> Loaded:
 
     # Its probabilities are no link of ours; the margin stays as it is, and the cut moves.
     asked = replace(_asked(source, its), predict=None, probability=lambda m: calibrated(m)[:, 1])
-    return _with_cut(
-        one.replace(link="identity"), asked, lambda m: np.argmax(calibrated(m), axis=1) == 0
-    )
+    # The model inside may have been trained on numbers of the classes.
+    one = one.replace(link="identity", classes=source.classes_)
+    return _with_cut(one, asked, lambda m: np.argmax(calibrated(m), axis=1) == 0)
 
 
 def _asked(source: Any, reference: Reference) -> Reference:
@@ -385,14 +385,19 @@ def _given(
 def _with_cut(trees: Trees, reference: Reference, is_first: Callable[[FloatArray], Any]) -> Loaded:
     """The model that says the first class where it is told to."""
     dtype = trees.value.dtype
-    ends = np.array([-1.0, 1.0]) * float(np.finfo(dtype).max) / 4
+    # Beyond what leaves add up to, a wrapper's own steps may overflow.
+    most = 2 * largest_sum(trees) + 1
+
+    def within(margin: FloatArray) -> Any:
+        return is_first(np.clip(margin, -most, most))
+
     with np.errstate(all="ignore"):
-        low, high = np.asarray(is_first(ends), dtype=bool)
+        low, high = np.asarray(within(np.array([-most, most])), dtype=bool)
         if high and not low:  # the first class is that of large margins
             trees, reference = _negated(trees, reference)
-            cut = cut_of(lambda m: is_first(-m), dtype)
+            cut = cut_of(lambda m: within(-m), dtype)
         else:
-            cut = cut_of(is_first, dtype)
+            cut = cut_of(within, dtype)
     return trees.replace(cut=cut), reference
 
 
