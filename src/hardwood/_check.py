@@ -278,15 +278,30 @@ def as_table(
     return table
 
 
+def stored(X: Any) -> FloatArray:
+    """A sparse table written out, with NaN for what it does not store."""
+    if len(X.shape) != 2:
+        return as_table(X)
+    _check_size(X)
+    held = X.tocsr().tocoo()  # CSR adds up what is stored twice
+    full = np.full(X.shape, np.nan)
+    full[held.row, held.col] = _numbers(held.data, "X")
+    return full
+
+
 def _dense(X: Any) -> npt.NDArray[Any]:
+    _check_size(X)
+    full: npt.NDArray[Any] = X.toarray()
+    return full
+
+
+def _check_size(X: Any) -> None:
     n_values = X.shape[0] * X.shape[1] if len(X.shape) == 2 else 0
     if n_values > MAX_VALUES:
         raise ValueError(
             f"X is sparse with {X.shape[0]} rows x {X.shape[1]} features = {n_values} values; it "
             f"is written out here, which takes at most {MAX_VALUES}. Pass fewer rows at a time."
         )
-    full: npt.NDArray[Any] = X.toarray()
-    return full
 
 
 def _is_named(column: Any, known: Sequence[Any] | None) -> bool:

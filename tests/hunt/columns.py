@@ -181,7 +181,7 @@ class Plan:
             return sizes.sum(axis=-1)
         # The squares of the smallest and of the largest steps are no floats.
         most = sizes.max(axis=-1, keepdims=True, initial=0.0)
-        shares = np.divide(sizes, most, out=np.zeros_like(sizes), where=most > 0)
+        shares = np.divide(sizes, most, out=np.ones_like(sizes), where=(most > 0) & (most < np.inf))
         return most[..., 0] * np.sqrt((shares**2).sum(axis=-1))
 
 
@@ -267,7 +267,8 @@ class Case:
         held = {name for c in self.plan.columns for name in c.names}
         if any(not same(_plain(x[n]), _plain(z[n])) for n in x if n not in held):
             return math.inf, 0
-        limit = 1 + CLOSE if self.plan.norm == 0 else BIGGEST
+        # A step from next to nothing is many times a share of it.
+        limit = 1 + CLOSE if self.plan.norm == 0 else sys.float_info.max
         length = math.inf if (sizes > limit).any() else float(self.plan.length(sizes))
         return length, int(np.count_nonzero(sizes))
 

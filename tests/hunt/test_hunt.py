@@ -116,6 +116,12 @@ def test_the_very_limit_of_a_share_is_in_the_threat():
     assert not tally.wrong, "\n".join(tally.wrong)
 
 
+def test_a_step_that_is_no_float_is_infinitely_long():
+    """A quarter of the least float is 0: a change of it by a float has no finite size."""
+    plan = columns.Plan([], 2, None, None, hw.Threat(1.0))
+    assert plan.length(np.array([[np.inf, 1.0], [3.0, 4.0], [0.0, 0.0]])).tolist() == [np.inf, 5, 0]
+
+
 def test_a_planted_error_in_the_columns_of_users_is_found(monkeypatch):
     """The truth of a source that says the opposite of what was loaded."""
 

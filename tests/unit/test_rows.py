@@ -17,7 +17,8 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from xgboost import XGBClassifier
 
 import hardwood as hw
 from hardwood import _check
@@ -73,6 +74,46 @@ def test_sparse_tables_are_written_out(boosted, kind):
     np.testing.assert_array_equal(status, hw.certify(model, X, y, 1.0).status)
     found = hw.find_adversarial(model, sparse, y)
     np.testing.assert_array_equal(found.X_adv, hw.find_adversarial(model, X, y).X_adv)
+
+
+@pytest.mark.parametrize("trained", ["dense", "sparse"])
+def test_what_xgboost_takes_for_missing_is_missing(trained, tmp_path):
+    """Zeros that a sparse table does not store get another label there than stored ones."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 4, (80, 4)) * (rng.random((80, 4)) < 0.5) * 1.0
+    y = ((X[:, 0] > 0) ^ (X[:, 1] > 1)).astype(int)
+    sparse = scipy.sparse.csr_array(X)
+    sparse.data[:20] = 0  # stored zeros are zeros
+    model = XGBClassifier(n_estimators=4, max_depth=3, n_jobs=1)
+    model.fit(sparse if trained == "sparse" else X, y)
+    label = model.predict(sparse)
+    assert not np.array_equal(label, model.predict(sparse.toarray()))
+    with pytest.warns(hw.UnitWarning, match=r"store is missing to XGBoost, not 0, .*toarray"):
+        found = hw.certify(model, sparse, label, 1.0)
+    assert found.status[0] in ("certified", "broken")
+    broken = found.status == "broken"
+    assert 0 < np.count_nonzero(broken) < len(X)
+    assert (model.predict(found.X_adv[broken]) != label[broken]).all()
+    model.save_model(tmp_path / "theirs.json")
+    trees = hw.load_model(model, X=sparse)
+    trees.save_model(tmp_path / "ours.json")
+    model.get_booster().dump_model(tmp_path / "dump.json", dump_format="json")
+    for kind in (scipy.sparse.csr_matrix, scipy.sparse.coo_array, scipy.sparse.csc_array):
+        np.testing.assert_array_equal(trees.predict(kind(sparse)), label)
+    for file in ("theirs.json", "ours.json", "dump.json"):
+        again = hw.load_model(tmp_path / file, X=sparse)
+        np.testing.assert_array_equal(again.predict(sparse), label)
+
+
+def test_a_sparse_table_that_xgboost_gets_from_steps_is_refused_where_labels_differ():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 4, (80, 4)) * (rng.random((80, 4)) < 0.5) * 1.0
+    y = ((X[:, 0] > 0) ^ (X[:, 1] > 1)).astype(int)
+    sparse = scipy.sparse.csr_array(X)
+    last = XGBClassifier(n_estimators=4, max_depth=3, n_jobs=1)
+    model = make_pipeline(MaxAbsScaler(), last).fit(sparse, y)
+    with pytest.raises(hw.UnsupportedModelError, match=r"gives row \d+ .* out by X.toarray\(\)"):
+        hw.certify(model, sparse, y, 0.1)
 
 
 def test_a_sparse_table_that_is_too_large_is_refused_before_it_is_written_out():

@@ -119,11 +119,17 @@ class Given:
         return Changes(
             Change(
                 names[f],
-                self.value(f, float(self.table[row, f]), row),
-                self.value(f, float(Z[row, f])),
+                self._said(f, self.value(f, float(self.table[row, f]), row)),
+                self._said(f, self.value(f, float(Z[row, f]))),
             )
             for f in np.flatnonzero(self.moved(Z, there)[row]).tolist()
         )
+
+    def _said(self, column: int, value: Any) -> Any:
+        """A truth value as such, which to a model may be a number."""
+        if not self.is_frame or not isinstance(value, float) or value not in (0, 1):
+            return value
+        return bool(value) if _is_truth(self.X[self.names[column]].dtype) else value
 
     def back(self, Z: FloatArray, there: BoolArray | None = None) -> Any:
         """A matrix as the kind of table that was given.
@@ -184,11 +190,15 @@ def _plain(new: Sequence[Any], dtype: Any) -> list[Any]:
     """Values ready for a column: whole numbers where it holds these."""
     if not _check.is_whole(dtype) or not _are_numbers(new):
         return list(new)
-    truth = "bool" in str(dtype).lower()
+    truth = _is_truth(dtype)
     return [
         value if value != value or value != int(value) else bool(value) if truth else int(value)
         for value in new
     ]
+
+
+def _is_truth(dtype: Any) -> bool:
+    return "bool" in str(dtype).lower()
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:
@@ -196,7 +206,7 @@ def _are_numbers(values: Iterable[Any]) -> bool:
 
 
 def _same(held: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    return all(
-        a == b or (_check.is_missing(a) and _check.is_missing(b))
+    return all(  # pandas' NA is neither equal to anything nor unequal
+        _check.is_missing(b) if _check.is_missing(a) else a == b
         for a, b in zip(held, wanted, strict=True)
     )

@@ -86,6 +86,8 @@ class Trees:
         them by their numbers.
     takes_missing : bool, default=True
         Whether rows may have missing values; False where the model's source refuses them.
+    sparse_missing : bool, default=False
+        What a sparse table does not store is a missing value, as it is to XGBoost, and not 0.
     columns : Columns or None, default=None
         For a pipeline: which of its columns may be blank, hold unknown categories, or anything.
 
@@ -139,6 +141,7 @@ class Trees:
         category: npt.ArrayLike | None = None,
         category_names: Mapping[int, Sequence[Any]] | None = None,
         takes_missing: bool = True,
+        sparse_missing: bool = False,
         columns: Columns | None = None,
     ) -> None:
         if link not in LINKS:
@@ -179,6 +182,7 @@ class Trees:
         self.category = _frozen("category", () if category is None else category, np.int32, 1)
         self.category_names = {f: list(names) for f, names in (category_names or {}).items()}
         self.takes_missing = bool(takes_missing)
+        self.sparse_missing = bool(sparse_missing)
         self.columns = columns
         if n_features is None:
             n_features = max(int(self.feature.max(initial=0)) + 1, len(self.feature_names or ()))
@@ -404,7 +408,8 @@ class Trees:
         X : array-like of shape (n_samples, n_features)
             Rows; NaN is a missing value, and so are None and pandas' NA; they are refused where the
             model's source does. Categories are whole numbers, or in a data frame the names that the
-            model knows. A sparse table is written out.
+            model knows. A sparse table is written out; what it does not store is 0, or to a model
+            of XGBoost a missing value.
 
         Returns
         -------
@@ -413,6 +418,8 @@ class Trees:
         """
         names: dict[int, list[Any] | None] = dict.fromkeys(self.categorical_features.tolist())
         names.update(self.category_names)
+        if self.sparse_missing and hasattr(X, "tocsr"):
+            X = _check.stored(X)
         if self.columns is None:
             table = _check.rows(X, self.n_features, self.feature_names, names)
             if not self.takes_missing:

@@ -1,5 +1,7 @@
 """One question about a model and its rows, checked; every method of this room takes it."""
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +11,7 @@ import numpy.typing as npt
 
 from hardwood import _check
 from hardwood._check import BoolArray, FloatArray, IntArray
-from hardwood.errors import HardwoodError
+from hardwood.errors import HardwoodError, UnitWarning
 from hardwood.model.decision import last_float
 from hardwood.model.load import open_model
 from hardwood.model.trees import LEAF, Trees, take_sets
@@ -41,6 +43,7 @@ class Outputs:
                 f"one output. Ask for its labels with y instead."
             )
         whole, truths = kinds_of_columns(trees.feature_names, X)
+        _warn_of_sparse(trees, X)
         return cls(trees, trees.rows(X), _check.thread_count(n_jobs), whole, truths)
 
     def reach(self, threat: Threat) -> Reach:
@@ -127,6 +130,7 @@ class Problem:
         """Load the model and check its rows and labels; without y, labels are the model's own."""
         trees, reference = open_model(model, like=X, threshold=threshold)
         trees.need_labels()
+        _warn_of_sparse(trees, X)
         table = trees.rows(X)
         n_threads = _check.thread_count(n_jobs)
         if y is None:
@@ -228,6 +232,17 @@ def kinds_of_columns(
         return tuple(known.index(name) for name in columns if name in known)
 
     return places(_check.whole_columns(X)), places(_check.truth_columns(X))
+
+
+def _warn_of_sparse(trees: Trees, X: Any) -> None:
+    """Say that what a sparse table does not store stands still, where XGBoost takes it so."""
+    if trees.sparse_missing and hasattr(X, "tocsr") and X.nnz < math.prod(X.shape):
+        warnings.warn(
+            "X is sparse. What it does not store is missing to XGBoost, not 0, and a missing value "
+            "is never moved. If zeros are meant, train and ask the model with X.toarray().",
+            UnitWarning,
+            stacklevel=4,
+        )
 
 
 def _categories(trees: Trees, X: FloatArray) -> dict[int, dict[int, Any] | None]:

@@ -61,6 +61,26 @@ def test_a_number_that_the_dtype_cannot_hold_is_kept_as_it_is(lender):
     assert np.isnan(back["debt"].iloc[1])
 
 
+def test_nullable_columns_can_be_blanked(lender):
+    frame = lender[1][:4].astype({"age": "Int64", "owner": "boolean", "income": "Float64"})
+    given = given_of(lender, frame)
+    back = given.back(moved(given, 1, age=np.nan, owner=np.nan, income=np.nan))
+    assert back.dtypes.equals(frame.dtypes)
+    assert back.loc[back.index[1], ["age", "owner", "income"]].isna().all()
+    assert back.drop(index=back.index[1]).equals(frame.drop(index=frame.index[1]))
+
+
+def test_truth_values_that_a_model_takes_for_numbers_are_told_as_such():
+    for frame in (pd.DataFrame, polars.DataFrame):
+        X = frame({"owner": [True, False], "size": [0.0, 1.0]})
+        given = Given(X, np.array([[1.0, 0.0], [0.0, 1.0]]))
+        Z = np.array([[0.0, 1.0], [np.nan, 1.0]])
+        changes = given.changes(Z, 0)
+        assert str(changes) == "owner True -> False; size 0 -> 1"
+        assert changes[0] == ("owner", True, False)
+        assert str(given.changes(Z, 1)) == "owner False -> blank"
+
+
 def test_polars_frames_come_back_too(lender):
     frame = lender[1][:4].astype(object)
     content = frame.where(frame.notna(), None).to_dict("list")

@@ -177,7 +177,7 @@ def _load(source: Any, like: Any = None) -> tuple[Trees, gate.Reference]:
 
 
 def _refuse_one_class(source: Any) -> None:
-    classes = getattr(source, "classes_", None)
+    classes: Any = getattr(source, "classes_", ())
     if np.shape(classes) == (1,):
         raise UnsupportedModelError(
             f"This {type(source).__name__} was trained on one class, {np.array(classes).tolist()}: "

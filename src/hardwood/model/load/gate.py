@@ -86,9 +86,10 @@ def check(trees: Trees, reference: Reference, X: FloatArray | None = None) -> No
 
 def check_given(trees: Trees, reference: Reference, X: Any) -> None:
     """Compare labels on a user's own table, whose dtypes may change what a pipeline computes."""
-    if reference.own_label is None or getattr(X, "columns", None) is None:
+    sparse = hasattr(X, "tocsr")
+    if reference.own_label is None or (getattr(X, "columns", None) is None and not sparse):
         return
-    some = X[:_MOST_GIVEN]
+    some = (X.tocsr() if sparse else X)[:_MOST_GIVEN]
     margin = np.asarray(core_of(trees).margin(trees.rows(some), n_threads=1))
     here, there = trees.decide(margin), reference.own_label(some)
     wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
@@ -98,6 +99,7 @@ def check_given(trees: Trees, reference: Reference, X: Any) -> None:
             f"This {reference.name} gives row {row} of X the label {names[there[row]]!r} as it "
             f"stands, and {names[here[row]]!r} where numbers are float64 and missing values are "
             f"those that it was fitted on. Convert the columns of X so, and pass it again."
+            + (" A sparse X is written out by X.toarray()." if sparse else "")
         )
 
 

@@ -43,6 +43,8 @@ def load(source: Any) -> tuple[Trees, Reference]:
         raise UnsupportedModelError(f"load_model cannot read xgboost's {name}; pass the model.")
     document = ubjson.decode(bytes(booster.save_raw("ubj")))
     trees, node_ids = read(document, n_rounds, classes, _task_of(name))
+    # Our own models take zeros for zeros, but not when xgboost runs them.
+    trees = trees.replace(sparse_missing=True)
     return trees, _reference(source, booster, trees, node_ids, n_rounds)
 
 

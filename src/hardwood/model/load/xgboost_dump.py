@@ -86,6 +86,7 @@ def load_bytes(data: bytes, unsaid: Unsaid) -> Trees:
         n_features=unsaid.n_features,
         cover=np.array(nodes.cover) if nodes.has_cover else None,
         metadata={"source": "XGBoost JSON dump", "checked_against_source": False},
+        sparse_missing=True,
     )
 
 

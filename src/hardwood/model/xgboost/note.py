@@ -64,6 +64,8 @@ def note_of(
     }
     if not trees.takes_missing:
         note["takes_missing"] = False
+    if trees.sparse_missing:
+        note["sparse_missing"] = True
     if trees.columns is not None:
         note["takes_unknown"] = sorted(trees.columns.takes_unknown)
     if trees.category_names:
@@ -266,6 +268,7 @@ def _restore(tables: Tables, note: dict[str, Any], n_features: int) -> Trees:
         category_names=_category_names(note.get("category_names")),
         columns=_columns(note.get("takes_unknown"), n_features),
         takes_missing=_typed("takes_missing", note.get("takes_missing", True), bool),
+        sparse_missing=_typed("sparse_missing", note.get("sparse_missing", False), bool),
     )
 
 

@@ -117,6 +117,7 @@ def read(
         category_start=tables.category_start,
         category=tables.category,
         category_names=_category_names(model),
+        sparse_missing=True,
     )
     return trees, node_ids
 

@@ -177,6 +177,7 @@ def _pulled(
         category_names=tracer.names,
         columns=about if special else None,
         takes_missing=not read <= about.needs_value,
+        sparse_missing=False,
     )
 
     def accepts(X: FloatArray) -> BoolArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardwood._check import FLOAT32_MAX, BoolArray, FloatArray
+from hardwood._check import FLOAT32_MAX, BoolArray, FloatArray, stored
 
 END = FLOAT32_MAX  # no row holds more, up or down
 _FEW_ROWS = 256  # a call of the steps costs more than so many rows
@@ -88,12 +88,7 @@ def _first_where(queries: Sequence[Query], ask: Ask, base: FloatArray) -> FloatA
 def dense(table: Any, *, missing_zeros: bool = False) -> FloatArray:
     """What a step gives, as numbers; a sparse table's zeros are missing where a model says so."""
     if hasattr(table, "tocsr"):
-        if not missing_zeros:
-            return np.asarray(table.toarray(), dtype=np.float64)
-        stored = table.tocoo()
-        full = np.full(table.shape, np.nan)
-        full[stored.row, stored.col] = stored.data
-        return full
+        return stored(table) if missing_zeros else np.asarray(table.toarray(), dtype=np.float64)
     if hasattr(table, "to_numpy"):
         table = table.to_numpy()
     return np.asarray(table, dtype=np.float64)
