@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 import hardwood as hw
+from faults import Press
 
 AT_ONCE = {"total_time_limit": 1e-9}
 pytestmark = pytest.mark.filterwarnings("ignore::hardwood.UndecidedWarning")
@@ -37,18 +38,6 @@ def tree():
         X,
         np.where(np.arange(500) % 5, y, 1 - y),
     )
-
-
-class Press:
-    """Presses Ctrl-C once, when it is first told of progress."""
-
-    def __init__(self):
-        self.pressed = False
-
-    def __call__(self, *counts):
-        if not self.pressed:
-            self.pressed = True
-            _thread.interrupt_main()
 
 
 def pressing(call):

@@ -1,7 +1,5 @@
 """What users meet when they ask about ensembles: clocks, warnings, progress, Ctrl-C, curves."""
 
-import _thread
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -9,6 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import minmax_scale
 
 import hardwood as hw
+from faults import Press
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +86,8 @@ def test_ctrl_c_returns_what_is_proven(hard):
     model, X, y = hard
     X, y = X.repeat(50, axis=0), y.repeat(50)
 
-    def press(*counts):
-        _thread.interrupt_main()
-
     with pytest.warns(hw.UndecidedWarning, match="still open"):
-        result = hw.minimal_distance(model, X, y, norm=1, progress=press)
+        result = hw.minimal_distance(model, X, y, norm=1, progress=Press())
     assert "interrupted" in result.reason
     assert (result.lower <= result.upper).all()
 
