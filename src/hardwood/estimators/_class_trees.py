@@ -25,6 +25,7 @@ from hardwood.model.trees import LEAF
 from hardwood.threat import Reach
 
 HIST_ROWS = 5_000  # from here on, method="auto" grows on histograms
+HIST_CELLS = 100_000  # rows times columns from where on forests do, whose trees share the bins
 
 
 class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
@@ -48,6 +49,7 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
 
     classes_: npt.NDArray[Any]
     n_classes_: int
+    _shares_bins = False  # many trees grow on one table
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "eps": "no_validation",
@@ -114,7 +116,9 @@ class ClassTreeEstimator(ClassifierMixin, RobustEstimator):
                 'candidates="intervals" are thresholds of method="exact"; histograms try the edges '
                 'of their bins. Drop candidates, or use method="exact".'
             )
-        by_size = X.shape[0] >= HIST_ROWS and not to_the_letter
+        n_rows, n_columns = X.shape
+        large = n_rows >= HIST_ROWS or (self._shares_bins and n_rows * n_columns >= HIST_CELLS)
+        by_size = large and not to_the_letter
         by_kind = bool(data.columns.categories) or reach.blank.any() or reach.only is not None
         by_kind = by_kind and self.candidates != "intervals"
         if self.method == "hist" or (self.method == "auto" and (by_size or by_kind)):

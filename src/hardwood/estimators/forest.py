@@ -56,8 +56,8 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
     method : {"auto", "hist", "exact"}, default="auto"
         How entropy and gini find splits, as in `RobustDecisionTreeClassifier`: ``"exact"`` tries
         every threshold, ``"hist"`` the edges of `max_bins` bins, which all trees share and which
-        are many times faster on large tables. ``"auto"`` means ``"hist"`` from 5,000 rows on.
-        newton always tries the edges of bins.
+        are many times faster on large tables. ``"auto"`` means ``"hist"`` from 5,000 rows
+        or 100,000 values on. newton always tries the edges of bins.
     max_depth : int or None, default=None
         Largest depth.
     max_leaf_nodes : int or None, default=None
@@ -135,6 +135,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
     True
     """
 
+    _shares_bins = True
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **ClassTreeEstimator._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],

@@ -190,16 +190,28 @@ def test_features_are_drawn_for_every_node(way):
 
 def test_large_tables_are_grown_on_histograms():
     rng = np.random.default_rng(0)
-    X = rng.random((5000, 3))
+    tall, wide = rng.random((5000, 3)), rng.random((1000, 100))
+
+    def trees(X, method):
+        y = (X[:, 0] + X[:, 1] > 1).astype(int)
+        return forest(method=method, n_estimators=2).fit(X, y).trees_.threshold
+
+    for X in (tall, wide):
+        np.testing.assert_array_equal(trees(X, "auto"), trees(X, "hist"))
+        np.testing.assert_array_equal(trees(X[1:], "auto"), trees(X[1:], "exact"))
+        assert not np.array_equal(trees(X, "hist"), trees(X, "exact"))
+
+
+def test_a_single_tree_sorts_the_columns_of_a_wide_table():
+    rng = np.random.default_rng(0)
+    X = rng.random((1000, 100))
     y = (X[:, 0] + X[:, 1] > 1).astype(int)
-
-    def trees(n_rows, method):
-        model = forest(method=method, n_estimators=2).fit(X[:n_rows], y[:n_rows])
-        return model.trees_.threshold
-
-    for n_rows, method in ((5000, "hist"), (4999, "exact")):
-        np.testing.assert_array_equal(trees(n_rows, "auto"), trees(n_rows, method))
-    assert not np.array_equal(trees(5000, "hist"), trees(5000, "exact"))
+    auto, exact, hist = (
+        hw.RobustDecisionTreeClassifier(eps=0.05, method=method).fit(X, y).trees_.threshold
+        for method in ("auto", "exact", "hist")
+    )
+    np.testing.assert_array_equal(auto, exact)
+    assert not np.array_equal(auto, hist)
 
 
 def test_what_a_method_cannot_do_is_refused(breast_cancer):
