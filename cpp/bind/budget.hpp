@@ -14,8 +14,8 @@ struct OwnedBudget {
   std::vector<double> down_scale;
   std::vector<double> up_scale;
   std::vector<std::int64_t> code_start;
-  std::vector<std::int64_t> target_start;
-  std::vector<std::int32_t> target;
+  std::vector<std::int64_t> becomes_start;
+  std::vector<std::int32_t> becomes;
   std::vector<std::uint8_t> blank;
   cells::Norm norm;
   double radius;
@@ -23,7 +23,7 @@ struct OwnedBudget {
   int max_changes;
 
   cells::Budget view() const {
-    return {norm,  radius, reach,      down_scale, up_scale, {code_start, target_start, target},
+    return {norm,  radius, reach,      down_scale, up_scale, {code_start, becomes_start, becomes},
             blank, unit,   max_changes};
   }
 };

@@ -15,15 +15,15 @@ void bind_cells(nb::module_& module) {
           "__init__",
           [](OwnedBudget* self, cells::Norm norm, double radius, const Array2<double>& reach,
              const Array1<double>& down_scale, const Array1<double>& up_scale,
-             const Array1<std::int64_t>& code_start, const Array1<std::int64_t>& target_start,
-             const Array1<std::int32_t>& target, const Array1<std::uint8_t>& blank, double unit,
+             const Array1<std::int64_t>& code_start, const Array1<std::int64_t>& becomes_start,
+             const Array1<std::int32_t>& becomes, const Array1<std::uint8_t>& blank, double unit,
              int max_changes) {
             new (self) OwnedBudget{reaches(reach),
                                    vector(down_scale),
                                    vector(up_scale),
                                    vector(code_start),
-                                   vector(target_start),
-                                   vector(target),
+                                   vector(becomes_start),
+                                   vector(becomes),
                                    vector(blank),
                                    norm,
                                    radius,
@@ -32,8 +32,8 @@ void bind_cells(nb::module_& module) {
           },
           nb::arg("norm"), nb::arg("radius"), nb::arg("reach").noconvert(),
           nb::arg("down_scale").noconvert(), nb::arg("up_scale").noconvert(),
-          nb::arg("code_start").noconvert(), nb::arg("target_start").noconvert(),
-          nb::arg("target").noconvert(), nb::arg("blank").noconvert(), nb::arg("unit"),
+          nb::arg("code_start").noconvert(), nb::arg("becomes_start").noconvert(),
+          nb::arg("becomes").noconvert(), nb::arg("blank").noconvert(), nb::arg("unit"),
           nb::arg("max_changes"));
 
   nb::class_<Watch>(module, "Watch", "How far a search has got; it can be stopped.")

@@ -199,7 +199,7 @@ class Loop {
 
 /// Threads that help with loops, and sleep when there are none. They are started when they are
 /// first wanted and never end.
-class Pool {
+class ThreadPool {
  public:
   void run(const std::shared_ptr<Loop>& loop) {
     bool offered = !is_crowded() && offer(loop);
@@ -341,7 +341,7 @@ class Pool {
 };
 
 /// Never destroyed: its threads may outlive everything else.
-std::atomic<Pool*> the_pool = nullptr;
+std::atomic<ThreadPool*> the_pool = nullptr;
 
 #ifndef _WIN32
 /// A forked child has none of its parent's threads, and its copy of the pool may be locked by one
@@ -349,10 +349,10 @@ std::atomic<Pool*> the_pool = nullptr;
 const bool forks_are_watched = pthread_atfork(nullptr, nullptr, [] { the_pool = nullptr; }) == 0;
 #endif
 
-Pool& pool() {
-  Pool* pool = the_pool;
+ThreadPool& pool() {
+  ThreadPool* pool = the_pool;
   if (!pool) {
-    auto made = std::make_unique<Pool>();
+    auto made = std::make_unique<ThreadPool>();
     if (the_pool.compare_exchange_strong(pool, made.get())) pool = made.release();
   }
   return *pool;
@@ -363,7 +363,7 @@ Pool& pool() {
 bool in_parallel_loop() { return inside_loop; }
 
 void share_loop(std::size_t n_turns, int n_threads, const LoopBody& body) {
-  Pool& helpers = pool();
+  ThreadPool& helpers = pool();
   const auto loop = std::make_shared<Loop>(n_turns, n_threads, body);
   inside_loop = true;
   helpers.run(loop);

@@ -16,12 +16,12 @@ namespace hardwood::cells {
 /// What the categories of each feature may become.
 ///
 /// The codes of feature f are [code_start[f], code_start[f + 1]); the last of them stands for all
-/// codes that the model does not know. Code i may become target[target_start[i]] and so on, up to
-/// target_start[i + 1]. A feature without codes does not change.
+/// codes that the model does not know. Code i may become becomes[becomes_start[i]] and so on, up to
+/// becomes_start[i + 1]. A feature without codes does not change.
 struct Changes {
   std::span<const std::int64_t> code_start;
-  std::span<const std::int64_t> target_start;
-  std::span<const std::int32_t> target;
+  std::span<const std::int64_t> becomes_start;
+  std::span<const std::int32_t> becomes;
 
   std::span<const std::int32_t> of(std::size_t feature, std::int32_t code) const {
     if (feature + 1 >= code_start.size()) return {};
@@ -29,8 +29,8 @@ struct Changes {
     if (n_codes == 0) return {};
     const bool known = code >= 0 && code < n_codes - 1;
     const auto at = static_cast<std::size_t>(code_start[feature] + (known ? code : n_codes - 1));
-    return target.subspan(static_cast<std::size_t>(target_start[at]),
-                          static_cast<std::size_t>(target_start[at + 1] - target_start[at]));
+    return becomes.subspan(static_cast<std::size_t>(becomes_start[at]),
+                           static_cast<std::size_t>(becomes_start[at + 1] - becomes_start[at]));
   }
 };
 

@@ -46,9 +46,9 @@ struct Prefix {
 };
 
 template <class Stat>
-class Search {
+class EdgeSearch {
  public:
-  Search(const FeatureBins<Stat>& bins, const SearchedNode& node, BinSplit& best)
+  EdgeSearch(const FeatureBins<Stat>& bins, const SearchedNode& node, BinSplit& best)
       : bins_(bins),
         node_(node),
         best_(best),
@@ -205,7 +205,7 @@ class Search {
 }
 
 template <>
-[[gnu::target("avx2")]] void Search<Packed>::run_screened() {
+[[gnu::target("avx2")]] void EdgeSearch<Packed>::run_screened() {
   fill_fast(all_, n_bins(), bins_.cells, bins_.below, false);
   if (tells_signs_) {
     fill_fast(negative_, n_bins(), bins_.below, bins_.exceptions, !exceptions_join());
@@ -286,7 +286,7 @@ template <class Stat>
 void search_bins(const FeatureBins<Stat>& bins, const SearchedNode& node,
                  [[maybe_unused]] bool portable, BinSplit& best) {
   if (bins.window.categorical) return SetSearch<Stat>(bins, node, best).run();
-  Search<Stat> search(bins, node, best);
+  EdgeSearch<Stat> search(bins, node, best);
 #if HARDWOOD_X86
   if constexpr (!Stat::kCounts) {
     if (!portable && search.can_screen() && has_avx2()) return search.run_screened();

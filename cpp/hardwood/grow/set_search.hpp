@@ -29,7 +29,7 @@ class SetSearch {
       all_[bin] = above + below;
       present_ += all_[bin];
       if (!moves_) continue;
-      Part& part = movers_[bin];
+      MovableSums& part = movers_[bin];
       if (bins.movers != Movers::kBelow) part.sum += above;
       if (bins.movers != Movers::kAbove) part.sum += below;
       if (!signs_) continue;
@@ -70,14 +70,14 @@ class SetSearch {
 
  private:
   /// Sums over movable rows, and over those with a negative residual.
-  struct Part {
+  struct MovableSums {
     GridSum sum, negative;
 
-    Part& operator+=(const Part& other) {
+    MovableSums& operator+=(const MovableSums& other) {
       sum += other.sum, negative += other.negative;
       return *this;
     }
-    Part& operator-=(const Part& other) {
+    MovableSums& operator-=(const MovableSums& other) {
       sum -= other.sum, negative -= other.negative;
       return *this;
     }
@@ -102,7 +102,7 @@ class SetSearch {
     crossed_ += all_[bin];
     if (moves_) crossed_movers_ += movers_[bin];
     walk_.cross(bin, [&](bins::Code of, bool left, bool begins) {
-      Part& part = ambiguous_[left];
+      MovableSums& part = ambiguous_[left];
       begins ? part += movers_[of] : part -= movers_[of];
     });
   }
@@ -117,13 +117,13 @@ class SetSearch {
     }
     const NewtonCriterion& criterion = node_.criterion;
     if (!beats(criterion.gain(node_.sums(left), node_.sums(node_.total - left)), number)) return;
-    const Part on_left = ambiguous_[!turned];
-    Part on_right = ambiguous_[turned];
+    const MovableSums on_left = ambiguous_[!turned];
+    MovableSums on_right = ambiguous_[turned];
     if (bins_.window.blank) {  // whoever is right can become missing
       on_right = crossed_movers_;
       if (!turned) {
         on_right = {};
-        for (const Part& part : movers_) on_right += part;
+        for (const MovableSums& part : movers_) on_right += part;
         on_right -= crossed_movers_;
       }
     }
@@ -162,10 +162,10 @@ class SetSearch {
   bool moves_;  // whether the adversary can do anything to these categories
   SetWalk walk_;
   std::vector<GridSum> all_;
-  std::vector<Part> movers_;
+  std::vector<MovableSums> movers_;
   GridSum present_, missing_, crossed_;
-  Part crossed_movers_;
-  Part ambiguous_[2];  // right, left
+  MovableSums crossed_movers_;
+  MovableSums ambiguous_[2];  // right, left
   bool saw_missing_ = false;
   std::size_t n_candidates_ = 0;
 };

@@ -570,8 +570,8 @@ void RowSearch::extreme_output(bool up) {
   example_ = std::move(best);
 }
 
-template <class TargetOf, class Ask>
-Distances for_each_row(const model::Trees& trees, Matrix<const double> x, TargetOf&& property_of,
+template <class PropertyOf, class Ask>
+Distances for_each_row(const model::Trees& trees, Matrix<const double> x, PropertyOf&& property_of,
                        const Budget& budget, const Limits& limits, Watch& watch, Ask&& ask) {
   const Ensemble ensemble(trees, budget.reach);
   Distances result{

@@ -32,8 +32,8 @@ struct Problem {
   std::vector<Reach> reach;
   std::vector<double> scale;
   std::vector<std::int64_t> code_start{0};
-  std::vector<std::int64_t> target_start{0};
-  std::vector<std::int32_t> target;
+  std::vector<std::int64_t> becomes_start{0};
+  std::vector<std::int32_t> becomes;
   std::vector<std::uint8_t> blank;
   cells::Budget budget;
 };
@@ -88,12 +88,12 @@ Problem make_problem(Random& random, cells::Norm norm, bool many, bool unlimited
     if (problem.kind[f] == Kind::kCategory && random.below(4) > 0) {
       for (std::int32_t code = 0; code <= kCodes; ++code) {
         for (std::int32_t to = 0; to < kCodes; ++to) {
-          if (to == code || random.below(2)) problem.target.push_back(to);
+          if (to == code || random.below(2)) problem.becomes.push_back(to);
         }
-        problem.target_start.push_back(static_cast<std::int64_t>(problem.target.size()));
+        problem.becomes_start.push_back(static_cast<std::int64_t>(problem.becomes.size()));
       }
     }
-    problem.code_start.push_back(static_cast<std::int64_t>(problem.target_start.size()) - 1);
+    problem.code_start.push_back(static_cast<std::int64_t>(problem.becomes_start.size()) - 1);
   }
   const double most = norm == cells::Norm::kZero ? static_cast<double>(1 + random.below(4)) : size;
   problem.budget.norm = norm;
@@ -108,7 +108,7 @@ cells::Budget budget_of(const Problem& problem) {
   cells::Budget budget = problem.budget;
   budget.reach = problem.reach;
   budget.down_scale = budget.up_scale = problem.scale;
-  budget.changes = {problem.code_start, problem.target_start, problem.target};
+  budget.changes = {problem.code_start, problem.becomes_start, problem.becomes};
   budget.blank = problem.blank;
   return budget;
 }
@@ -134,10 +134,10 @@ std::vector<Move> moves_of(const Problem& problem, std::size_t f) {
     const auto first = static_cast<std::size_t>(problem.code_start[f]);
     if (static_cast<std::size_t>(problem.code_start[f + 1]) > first) {
       const std::size_t code = first + static_cast<std::size_t>(std::min(x, double{kCodes}));
-      for (auto i = static_cast<std::size_t>(problem.target_start[code]);
-           i < static_cast<std::size_t>(problem.target_start[code + 1]); ++i) {
-        if (problem.target[i] != x)
-          moves.push_back({double(problem.target[i]), problem.budget.unit});
+      for (auto i = static_cast<std::size_t>(problem.becomes_start[code]);
+           i < static_cast<std::size_t>(problem.becomes_start[code + 1]); ++i) {
+        if (problem.becomes[i] != x)
+          moves.push_back({double(problem.becomes[i]), problem.budget.unit});
       }
     }
   } else if (problem.kind[f] == Kind::kWhole) {

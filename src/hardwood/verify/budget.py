@@ -23,7 +23,7 @@ def budget(reach: Reach, norm: Norm) -> _core.Budget:
     """How moves are measured and what bounds them."""
     n_features = len(reach.limits)
     n_codes = [len(reach.changes.get(f, ())) for f in range(n_features)]
-    targets = [one for f in range(n_features) for one in reach.changes.get(f, ())]
+    becomes = [one for f in range(n_features) for one in reach.changes.get(f, ())]
     return _core.Budget(
         norm=core_norm(norm),
         radius=reach.radius,
@@ -31,8 +31,8 @@ def budget(reach: Reach, norm: Norm) -> _core.Budget:
         down_scale=reach.down_scale,
         up_scale=reach.up_scale,
         code_start=np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int64),
-        target_start=np.concatenate([[0], np.cumsum([len(t) for t in targets])]).astype(np.int64),
-        target=np.concatenate([*targets, np.empty(0, dtype=np.int32)]).astype(np.int32),
+        becomes_start=np.concatenate([[0], np.cumsum([len(t) for t in becomes])]).astype(np.int64),
+        becomes=np.concatenate([*becomes, np.empty(0, dtype=np.int32)]).astype(np.int32),
         blank=reach.blank.astype(np.uint8),
         unit=reach.unit,
         max_changes=reach.max_changes,
