@@ -183,6 +183,7 @@ class Audit:
                 f"{where} has format_version {content.get('format_version')!r}, and this "
                 f"hardwood reads {findings.FORMAT_VERSION}; make the report anew."
             )
+        content.setdefault("seal", "")  # a file always has one; only findings in memory do not
         return kinds[content["format"]](content)
 
     def check(
@@ -197,9 +198,9 @@ class Audit:
     ) -> list[dict[str, Any]]:
         """Ask again what a report claims.
 
-        Fingerprints of model and data are compared, all counts are derived again from the answers
-        row by row, every example is replayed, and a sample of the certificates and distances is
-        proven again.
+        Fingerprints of model and data are compared, all counts and sentences are derived again from
+        the answers row by row, every example is replayed, single columns are tried again, and a
+        sample of the certificates and distances is proven again.
 
         Parameters
         ----------

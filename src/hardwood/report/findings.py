@@ -46,9 +46,10 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     checks.refuse_idle(reach, threat)
     names = words.names_of(problem.trees)
     right = ~problem.misclassified()
-    rng = np.random.default_rng(settings.random_state)
-    rows = drawn(len(right), settings.max_rows, rng)
-    examined = _Examined(threat, reach, problem)
+    rows, near = asked_about(
+        len(right), settings.max_rows, settings.n_distances, settings.random_state
+    )
+    examined = Examined(threat, reach, problem)
     with undecided_is_told():
         certificate = certify(
             model, take(X, rows), take(y, rows), threat, **asked, **clock.options("certifying")
@@ -56,7 +57,6 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         status = np.where(
             certificate.reason == "misclassified", "misclassified", certificate.status
         ).astype(str)
-        near = rows[drawn(len(rows), settings.n_distances, rng)]
         distances = minimal_distance(
             model,
             take(X, near),
@@ -71,7 +71,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         unit = unit_of(reach)
         lower, upper = distances.lower / unit, distances.upper / unit
         plain = _Simpler(examined, near, distances.X_adv, upper, clock)
-        alone = _alone(examined, near, at_threat, clock)
+        alone = alone_of(examined, near, at_threat, clock)
     clock.tell("writing it down", 1, 1)
     content = {
         "format": FORMAT,
@@ -79,7 +79,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": clock.seconds,
         "model": model_of(settings.name or called(model), problem.trees, settings.threshold),
-        "data": _data(problem, rows, near),
+        "data": data_of(problem, rows, near),
         "columns": names,
         "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
         "accuracy": accuracy_of(problem, right, rows),
@@ -104,16 +104,17 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
             "total_time_limit": settings.total_time_limit,
             "max_rows": settings.max_rows,
             "n_distances": settings.n_distances,
+            "n_fragile": settings.n_fragile,
             "seed": settings.random_state,
         },
         "versions": versions(),
     }
-    content["checks"] = _checks(content, problem, reach, threat)
+    content["checks"] = checks_of(content, problem, reach, threat, problem.source is not None)
     return content
 
 
 @dataclass(frozen=True)
-class _Examined:
+class Examined:
     """The question that an audit is about."""
 
     threat: Threat
@@ -155,6 +156,13 @@ def drawn(n_rows: int, most: int, rng: np.random.Generator) -> Rows:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(rng.permutation(n_rows)[:most])
+
+
+def asked_about(n_rows: int, max_rows: int, n_distances: int, seed: int) -> tuple[Rows, Rows]:
+    """The rows that are certified, and those of them that are measured."""
+    rng = np.random.default_rng(seed)
+    rows = drawn(n_rows, max_rows, rng)
+    return rows, rows[drawn(len(rows), n_distances, rng)]
 
 
 def counts_of(status: npt.NDArray[np.str_]) -> dict[str, int]:
@@ -208,7 +216,8 @@ def data_hash(X: FloatArray, y: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _data(problem: Problem, rows: Rows, near: Rows) -> dict[str, Any]:
+def data_of(problem: Problem, rows: Rows, near: Rows) -> dict[str, Any]:
+    """How many rows there are, and how many were asked about."""
     return {
         "n_rows": len(problem.X),
         "n_columns": problem.X.shape[1],
@@ -289,7 +298,9 @@ def distances_of(lower: FloatArray, upper: FloatArray, misclassified: BoolArray)
     """How many rows are how far from being turned."""
     attacked = ~misclassified
     settled = attacked & (lower == upper)
-    inside = np.histogram(lower[settled], _BINS)[0]
+    # Each bin holds its upper end: a row that the threat itself turns stands left of 1.
+    bins = np.searchsorted(_BINS, lower[settled & (lower <= _BINS[-1])]) - 1
+    inside = np.bincount(np.maximum(bins, 0), minlength=len(_BINS) - 1)
     ordered = np.sort(lower[attacked])
     above = np.sort(upper[attacked])
 
@@ -315,6 +326,13 @@ def distances_of(lower: FloatArray, upper: FloatArray, misclassified: BoolArray)
     }
 
 
+def nearest(trees: Trees, multiple: FloatArray) -> Rows:
+    """Which measured rows have examples that are told, those with the smallest change first."""
+    fooled = np.flatnonzero((multiple > 0) & np.isfinite(multiple))
+    order = fooled[np.argsort(multiple[fooled], kind="stable")]
+    return order[: max(50, int(_SIMPLIFIED_WORK / (trees.n_features * trees.n_trees)))]
+
+
 class _Simpler:
     """Nearest examples with what they do not need put back: short sentences, honest columns.
 
@@ -325,7 +343,7 @@ class _Simpler:
 
     def __init__(
         self,
-        examined: _Examined,
+        examined: Examined,
         near: Rows,
         X_adv: Any,
         multiple: FloatArray,
@@ -334,9 +352,7 @@ class _Simpler:
         self.examined = examined
         self.problem = problem = examined.problem
         trees = problem.trees
-        fooled = np.flatnonzero((multiple > 0) & np.isfinite(multiple))
-        order = fooled[np.argsort(multiple[fooled], kind="stable")]
-        order = order[: max(50, int(_SIMPLIFIED_WORK / (trees.n_features * trees.n_trees)))]
+        order = nearest(trees, multiple)
         self.rows, self.multiple = near[order], multiple[order]
         self.X = problem.X[self.rows]
         self.X_adv = trees.rows(take(X_adv, order)) if len(order) else self.X.copy()
@@ -495,8 +511,8 @@ def columns_by_splits(trees: Trees, reach: Reach) -> Rows:
     return columns[np.argsort(-splits[columns], kind="stable")]
 
 
-def _alone(
-    examined: _Examined, near: Rows, at_threat: npt.NDArray[np.str_], clock: Clock
+def alone_of(
+    examined: Examined, near: Rows, at_threat: npt.NDArray[np.str_], clock: Clock
 ) -> dict[str, Any]:
     """How many rows a change of one column alone turns, within the threat."""
     problem, trees = examined.problem, examined.problem.trees
@@ -570,15 +586,15 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _checks(
-    content: dict[str, Any], problem: Problem, reach: Reach, threat: Threat
+def checks_of(
+    content: dict[str, Any], problem: Problem, reach: Reach, threat: Threat, sourced: bool
 ) -> list[dict[str, Any]]:
     """What was looked at, whether it passed, and why that matters; the gate first."""
     trees, accuracy, certificate = problem.trees, content["accuracy"], content["certificate"]
     n, unknown = certificate["rows"], certificate["unknown"]
     sampled = content["data"]["n_rows"] > n
     return [
-        checks.gate_check(trees, problem.source is not None),
+        checks.gate_check(trees, sourced),
         {
             "name": "better than guessing",
             "passed": accuracy["right"] > accuracy["majority_rows"],
@@ -598,7 +614,7 @@ def _checks(
             "name": "every example is replayed",
             "passed": True,
             "words": "Each example was sent through the model again before it counted"
-            + (", at its source as well." if problem.source is not None else "."),
+            + (", at its source as well." if sourced else "."),
         },
         checks.reach_check(trees, reach),
         *checks.unit_checks(trees, problem.X, reach, threat),

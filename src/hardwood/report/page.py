@@ -1,5 +1,6 @@
 """The findings of an audit as one HTML page that needs nothing else."""
 
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -36,7 +37,9 @@ def _environment() -> Any:
         lstrip_blocks=True,
         loader=FunctionLoader(lambda name: (_HERE / name).read_text("utf-8")),
     )
-    environment.filters.update(count=words.count, multiple=_multiple, number=_number)
+    environment.filters.update(
+        count=words.count, multiple=_multiple, number=_number, breakable=_breakable
+    )
     environment.globals.update(share=words.share, percent=_percent, between=words.between)
     return environment
 
@@ -65,6 +68,13 @@ def framed(text: str) -> str:
         f'<iframe title="hardwood audit" srcdoc="{escape(text)}" '
         f'style="width: 100%; height: 720px; border: 1px solid #8884; border-radius: 6px"></iframe>'
     )
+
+
+def _breakable(name: str) -> Any:
+    """A name of a file or class that a narrow column breaks between its words, not inside them."""
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(re.split(r"(?<=[._-])(?=.)|(?<=[a-z])(?=[A-Z])", name))
 
 
 def _percent(part: int, whole: int) -> str:
@@ -163,7 +173,7 @@ def _advice(content: dict[str, Any]) -> list[str]:
     )
     if weakest["certified"] < 0.9 * weakest["rows"]:
         advice.append(
-            f"Look at {weakest['label']} first: only "
+            f"Look at class {weakest['label']} first: only "
             f"{words.share(weakest['certified'], weakest['rows'])} of its rows are proven to stay "
             f"recognised."
         )

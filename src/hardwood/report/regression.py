@@ -24,7 +24,7 @@ from hardwood.verify.problem import Outputs
 FORMAT = "hardwood-regression-audit"
 TWIN = ("model", "error", "under_attack", "moves", "strength", "answers", "seconds")
 MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-_STEPS = 60  # of the distribution of moves
+_STEPS = 240  # of the distribution of moves, so fine that lines which agree are seen as one
 _ROWS_AGAIN = 200  # of questions that are asked many times: multiples, single columns
 
 
@@ -38,9 +38,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     checks.refuse_idle(reach, threat)
     target = targets_of(y, len(outputs.X))
     said = prediction_of(outputs)
-    rng = np.random.default_rng(settings.random_state)
-    rows = findings.drawn(len(target), settings.n_distances, rng)
-    few = np.sort(rng.permutation(len(rows))[:_ROWS_AGAIN])
+    rows, few = asked_about(len(target), settings.n_distances, settings.random_state)
 
     def asked(some: Rows, how: Threat, stage: str) -> OutputRange:
         options = clock.options(stage)
@@ -48,9 +46,9 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
 
     with undecided_is_told():
         ranges = asked(rows, threat, "measuring ranges")
-        strength = list(_strength(threat, rows[few], ranges, few, target, said, asked))
+        strength = list(strength_of(threat, rows[few], ranges, few, target, said, asked))
         examples = _Examples(outputs, reach, threat, rows, said[rows], ranges)
-        alone = _alone(outputs, reach, threat, rows[few], said[rows[few]], asked, clock)
+        alone = alone_of(outputs, reach, threat, rows[few], said[rows[few]], asked, clock)
     clock.tell("writing it down", 1, 1)
     names = words.names_of(trees)
     content = {
@@ -58,14 +56,8 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         "format_version": findings.FORMAT_VERSION,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": clock.seconds,
-        "model": _model(settings.name or findings.called(model), trees),
-        "data": {
-            "n_rows": len(target),
-            "n_columns": outputs.X.shape[1],
-            "n_missing": int(np.isnan(outputs.X).sum()),
-            "n_measured": len(rows),
-            "sha256": findings.data_hash(outputs.X, target),
-        },
+        "model": model_of(settings.name or findings.called(model), trees),
+        "data": data_of(outputs, target, rows),
         "columns": names,
         "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
         "error": error_of(said, target),
@@ -82,15 +74,34 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
             "time_limit": settings.time_limit,
             "total_time_limit": settings.total_time_limit,
             "n_distances": settings.n_distances,
+            "n_fragile": settings.n_fragile,
             "seed": settings.random_state,
         },
         "versions": findings.versions(),
     }
-    content["checks"] = _checks(content, outputs, reach, threat, reference is not None)
+    content["checks"] = checks_of(content, outputs, reach, threat, reference is not None)
     return content
 
 
 SIDES = ("lower", "lowest", "highest", "upper")
+
+
+def asked_about(n_rows: int, n_distances: int, seed: int) -> tuple[Rows, Rows]:
+    """The rows that are measured, and which of these are asked many times."""
+    rng = np.random.default_rng(seed)
+    rows = findings.drawn(n_rows, n_distances, rng)
+    return rows, np.sort(rng.permutation(len(rows))[:_ROWS_AGAIN])
+
+
+def data_of(outputs: Outputs, target: FloatArray, rows: Rows) -> dict[str, Any]:
+    """How many rows there are, and how many were measured."""
+    return {
+        "n_rows": len(target),
+        "n_columns": outputs.X.shape[1],
+        "n_missing": int(np.isnan(outputs.X).sum()),
+        "n_measured": len(rows),
+        "sha256": findings.data_hash(outputs.X, target),
+    }
 
 
 def targets_of(y: Any, n_rows: int) -> FloatArray:
@@ -109,7 +120,8 @@ def prediction_of(outputs: Outputs) -> FloatArray:
     return outputs.seen(outputs.output(outputs.X))
 
 
-def _model(name: str, trees: Trees) -> dict[str, Any]:
+def model_of(name: str, trees: Trees) -> dict[str, Any]:
+    """What kind of model it is."""
     told = findings.model_of(name, trees, None)
     return {key: value for key, value in told.items() if key not in ("classes", "threshold")}
 
@@ -177,10 +189,10 @@ def _number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _strength(
+def strength_of(
     threat: Threat,
     rows: Rows,
-    known: OutputRange,
+    known: Any,
     at: Rows,
     target: FloatArray,
     said: FloatArray,
@@ -204,6 +216,14 @@ def _strength(
         }
 
 
+def farthest(said: FloatArray, ranges: Any) -> tuple[FloatArray, Rows]:
+    """How far each prediction goes at most, and which rows move at all, the farthest first."""
+    up = ranges.highest - said >= said - ranges.lowest
+    move = np.where(up, ranges.highest - said, ranges.lowest - said)
+    order = np.argsort(-np.abs(move), kind="stable")
+    return move, order[move[order] != 0]
+
+
 class _Examples:
     """The examples that move predictions farthest, with what they do not need put back."""
 
@@ -218,15 +238,13 @@ class _Examples:
     ) -> None:
         self.outputs, self.rows, self.said = outputs, rows, said
         self.reach, self.norm = reach, threat.norm
-        up = ranges.highest - said >= said - ranges.lowest
+        self.move, self.order = farthest(said, ranges)
         low, high = outputs.trees.rows(ranges.X_lowest), outputs.trees.rows(ranges.X_highest)
-        self.X_adv = np.where(up[:, None], high, low)
-        self.move = np.where(up, ranges.highest - said, ranges.lowest - said)
+        self.X_adv = np.where(self.move[:, None] >= 0, high, low)
 
     def told(self, most: int) -> list[dict[str, Any]]:
         """The rows that can be moved farthest, as sentences."""
-        order = np.argsort(-np.abs(self.move), kind="stable")[:most]
-        return [self._told(int(at)) for at in order if self.move[at]]
+        return [self._told(int(at)) for at in self.order[:most]]
 
     def _told(self, at: int) -> dict[str, Any]:
         trees, row = self.outputs.trees, self.outputs.X[self.rows[at]]
@@ -273,7 +291,7 @@ def moved(example: FloatArray, row: FloatArray) -> BoolArray:
     return different
 
 
-def _alone(
+def alone_of(
     outputs: Outputs,
     reach: Reach,
     threat: Threat,
@@ -302,7 +320,7 @@ def _alone(
     return {"rows": len(rows), "n_movable": len(columns), "columns": answer}
 
 
-def _checks(
+def checks_of(
     content: dict[str, Any], outputs: Outputs, reach: Reach, threat: Threat, sourced: bool
 ) -> list[dict[str, Any]]:
     """What was looked at, whether it passed, and why that matters; the gate first."""

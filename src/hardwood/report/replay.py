@@ -5,13 +5,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import hardwood as hw
 from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees
 from hardwood.report import findings, regression, words
-from hardwood.report.clock import undecided_is_told
+from hardwood.report.clock import Clock, Settings, undecided_is_told
 from hardwood.report.findings import LETTER
+from hardwood.report.images import image_rows
 from hardwood.threat import Threat
 from hardwood.verify.certify import certify
 from hardwood.verify.distance import minimal_distance
@@ -19,6 +21,8 @@ from hardwood.verify.output import output_range
 from hardwood.verify.problem import Outputs, Problem
 
 Check = dict[str, Any]
+
+_OTHER_ROWS = "The rows with answers are not those that the seed draws from the data."
 
 
 def read_threat(code: str) -> Threat:
@@ -71,10 +75,14 @@ class ReportedAnswers:
         measured = len(self.near) == len(self.lower) == len(self.upper)
         return measured and len(self.rows) == len(self.status)
 
+    def at_threat(self) -> npt.NDArray[np.str_]:
+        """The answers of the measured rows."""
+        known = dict(zip(self.rows.tolist(), self.status.tolist(), strict=True))
+        return np.array([known.get(row, "") for row in self.near.tolist()])
+
     def sums(self) -> dict[str, Any]:
         """The counts that follow."""
-        known = dict(zip(self.rows.tolist(), self.status.tolist(), strict=True))
-        at_threat = np.array([known.get(row, "") for row in self.near.tolist()])
+        at_threat = self.at_threat()
         wrong = at_threat == "misclassified"
         return {
             "certificate": findings.counts_of(self.status),
@@ -105,13 +113,10 @@ class Replay:
 
     def checks(self, sealed: bool, twin: Any) -> list[Check]:
         """Every claim that can be asked again."""
-        answer = [
-            _seal(sealed),
-            self._fingerprints(),
-        ]
+        answer = [_seal(sealed), self._fingerprints()]
         if answer[1]["passed"]:
-            answer += [self._sums(), self._examples(), self._spent()]
-            answer += [self._certificates(), self._distances(), *self._twin(twin)]
+            answer += [self._sums(), self._told(), self._examples(), self._spent()]
+            answer += [self._certificates(), self._distances(), self._alone(), *self._twin(twin)]
         return answer
 
     def _twin(self, twin: Any) -> list[Check]:
@@ -121,8 +126,8 @@ class Replay:
             return []
         if twin is None:
             answers = ReportedAnswers(part["answers"], len(self.problem.X))
-            off = _differing(part, answers.sums()) if answers.fit else ["answers"]
-            good = "The twin's certificate, curve and distances add up; its model was not given."
+            off = self._twin_differs(part, answers) if answers.fit else ["answers"]
+            good = "The twin's counts add up; its model was not given."
             return [_check("twin", not off, good, f"Twin: {_do_not_follow(off)}")]
         other = Replay({**self.content, **part}, twin, self.X, self.y, self.n_rows, self.rng)
         checks = [other._fingerprints()]
@@ -130,8 +135,33 @@ class Replay:
             checks += [other._sums(), other._certificates(), other._distances()]
         return _of_the_twin(checks)
 
+    def _twin_differs(self, part: dict[str, Any], answers: ReportedAnswers) -> list[str]:
+        """What does not follow from the answers of a twin that is not there to be asked."""
+        if not self._asked_about(answers):
+            return ["answers"]
+        problem, well = self.problem, answers.status != "misclassified"
+        right = np.zeros(len(problem.X), dtype=bool)
+        right[answers.rows] = well
+        accuracy = findings.accuracy_of(problem, right, answers.rows)
+        classes = findings.classes_of(problem, answers.rows, answers.status)
+        for k, (one, told) in enumerate(zip(classes, part["classes"], strict=True)):
+            one["right"] = int(np.count_nonzero(well & (problem.y[answers.rows] == k)))
+            one["said"] = told["said"]  # which only the twin itself knows
+        if len(answers.rows) < len(problem.X):
+            accuracy["right"] = part["accuracy"]["right"]  # of rows without an answer, too
+        truth = {"accuracy": accuracy, "classes": classes, **answers.sums()}
+        return _differing(part, truth)
+
     def _fingerprints(self) -> Check:
         return _same_source(self.content, self.problem.trees, self.problem.X, self.problem.y)
+
+    def _asked_about(self, answers: ReportedAnswers) -> bool:
+        """Whether the rows are those that the seed draws: none is left out."""
+        limits = self.content["limits"]
+        rows, near = findings.asked_about(
+            len(self.problem.X), limits["max_rows"], limits["n_distances"], limits["seed"]
+        )
+        return np.array_equal(answers.rows, rows) and np.array_equal(answers.near, near)
 
     def _sums(self) -> Check:
         """All counts follow from the answers row by row; the model's own part is asked again."""
@@ -139,7 +169,11 @@ class Replay:
         if not answers.fit:
             return _check("sums", False, "", "The answers are not one for each row.")
         right = ~problem.misclassified()
+        if not self._asked_about(answers):
+            return _check("sums", False, "", _OTHER_ROWS)
+        own = self.content["model"]
         truth = {
+            "model": findings.model_of(own["name"], problem.trees, own["threshold"]),
             "accuracy": findings.accuracy_of(problem, right, answers.rows),
             "classes": findings.classes_of(problem, answers.rows, answers.status),
             **answers.sums(),
@@ -147,6 +181,53 @@ class Replay:
         off = _differing(self.content, truth)
         good = "Accuracy, certificate, classes, curve and distances add up."
         return _check("sums", not off, good, _do_not_follow(off))
+
+    def _told(self) -> Check:
+        """What the page says beside its counts is put into words again."""
+        content, problem, answers = self.content, self.problem, self.answers
+        reach = problem.reach(self.threat)
+        truth = _facts(self.threat, problem.trees)
+        truth["data"] = findings.data_of(problem, answers.rows, answers.near)
+        off = _differing(content, truth)
+        order = findings.nearest(problem.trees, answers.upper)[: content["limits"]["n_fragile"]]
+        rows, multiple = answers.near[order].tolist(), answers.upper[order].tolist()
+        listed = [(one["row"], one["multiple"]) for one in content["fragile"]]
+        off += ["fragile"] * (listed != list(zip(rows, multiple, strict=True)))
+        n_open = sum(one["rows"] for one in content["open"])
+        off += ["open"] * (n_open != content["certificate"]["unknown"])
+        off += ["images"] * (not self._pictured())
+        # Whoever made the report may have had the model's own library, or may not.
+        told = [
+            findings.checks_of(content, problem, reach, self.threat, sourced)
+            for sourced in (True, False)
+        ]
+        off += ["checks"] * (content["checks"] not in told)
+        return _told_check(off)
+
+    def _pictured(self) -> bool:
+        """Whether the pictures are those of the examples."""
+        shown = self.content.get("images")
+        if shown is None:
+            return True
+        shape = shown["height"], shown["width"]
+        fits = shape[0] * shape[1] == self.problem.X.shape[1]
+        return fits and bool(image_rows(self.content, self.X, shape) == shown)
+
+    def _alone(self) -> Check:
+        """What a change of one column alone can do is asked again."""
+        content, answers = self.content, self.answers
+        examined = findings.Examined(self.threat, self.problem.reach(self.threat), self.problem)
+        with undecided_is_told():
+            again = findings.alone_of(examined, answers.near, answers.at_threat(), _clock(content))
+        fresh = {one["column"]: one for one in again["columns"]}
+        # A row that one of them left open may be either for the other.
+        failed = [
+            one["column"]
+            for one in content["alone"]["columns"]
+            if one["turned"] > fresh[one["column"]]["turned"] + fresh[one["column"]]["open"]
+            or one["turned"] + one["open"] < fresh[one["column"]]["turned"]
+        ]
+        return _alone_check(content, again, "turned", failed)
 
     def _examples(self) -> Check:
         """Every example is sent through the model, and lies in the threat if it says so."""
@@ -159,6 +240,10 @@ class Replay:
             honest &= np.array(said, dtype=str) == np.array(
                 [one[name] for one in fragile], dtype=str
             )
+        honest &= [
+            one["sentence"] == words.told(one["changes"], one["label"], one["becomes"])
+            for one in fragile
+        ]
         within = np.array([one["multiple"] <= 1 for one in fragile], dtype=bool)
         honest &= self._turned(rows, changed, within)
         return _examples_check(rows[~honest], len(rows), "turn the model")
@@ -278,7 +363,8 @@ class RegressionReplay:
         """Every claim that can be asked again."""
         answer = [_seal(sealed), self._fingerprints()]
         if answer[1]["passed"]:
-            answer += [self._sums(), self._examples(), self._ranges(), *self._twin(twin)]
+            answer += [self._sums(), self._told(), self._examples(), self._ranges()]
+            answer += [self._strength(), self._alone(), *self._twin(twin)]
         return answer
 
     def _twin(self, twin: Any) -> list[Check]:
@@ -288,12 +374,13 @@ class RegressionReplay:
             return []
         if twin is None:
             rows, ranges = _ranges(part["answers"], len(self.target))
-            follows = _one_each(rows, ranges)
+            follows = _one_each(rows, ranges) and np.array_equal(rows, self._asked_about()[0])
             if follows:
                 target = self.target[rows]
                 truth = regression.under_attack(target, target, ranges)
                 follows = all(
-                    part["under_attack"][side] == truth[side] for side in ("found", "proven")
+                    part["under_attack"][side] == truth[side]
+                    for side in ("rows", "found", "proven")
                 )
             good = "The twin's errors under attack add up; its model was not given."
             return [_check("twin", follows, good, f"Twin: {_do_not_follow(['under_attack'])}")]
@@ -302,7 +389,7 @@ class RegressionReplay:
         )
         checks = [other._fingerprints()]
         if checks[0]["passed"]:
-            checks += [other._sums(), other._ranges()]
+            checks += [other._sums(), other._ranges(), other._strength()]
         return _of_the_twin(checks)
 
     def _fingerprints(self) -> Check:
@@ -313,8 +400,11 @@ class RegressionReplay:
         rows, ranges = self.rows, self.ranges
         if not _one_each(rows, ranges):
             return _check("sums", False, "", "The answers are not one for each row.")
+        if not np.array_equal(rows, self._asked_about()[0]):
+            return _check("sums", False, "", _OTHER_ROWS)
         said = regression.prediction_of(self.outputs)
         truth = {
+            "model": regression.model_of(self.content["model"]["name"], self.outputs.trees),
             "error": regression.error_of(said, self.target),
             "under_attack": regression.under_attack(self.target[rows], said[rows], ranges),
             "moves": regression.moves_of(said[rows], ranges),
@@ -322,6 +412,76 @@ class RegressionReplay:
         off = _differing(self.content, truth)
         good = "Errors and moves add up."
         return _check("sums", not off, good, _do_not_follow(off))
+
+    def _asked_about(self) -> tuple[findings.Rows, findings.Rows]:
+        """The rows that the seed draws, and which of them are asked many times."""
+        limits = self.content["limits"]
+        return regression.asked_about(len(self.target), limits["n_distances"], limits["seed"])
+
+    def _told(self) -> Check:
+        """What the page says beside its counts is put into words again."""
+        content, outputs = self.content, self.outputs
+        truth = _facts(self.threat, outputs.trees)
+        truth["data"] = regression.data_of(outputs, self.target, self.rows)
+        off = _differing(content, truth)
+        said = regression.prediction_of(outputs)[self.rows]
+        order = regression.farthest(said, self.ranges)[1][: content["limits"]["n_fragile"]]
+        listed = [one["row"] for one in content["fragile"]]
+        off += ["fragile"] * (listed != self.rows[order].tolist())
+        told = [
+            regression.checks_of(content, outputs, outputs.reach(self.threat), self.threat, sourced)
+            for sourced in (True, False)
+        ]
+        off += ["checks"] * (content["checks"] not in told)
+        return _told_check(off)
+
+    def _asked(self, rows: findings.Rows, threat: Threat, stage: str) -> Any:
+        options = _clock(self.content).options(stage)
+        return output_range(self.model, findings.take(self.X, rows), threat, **options)
+
+    def _strength(self) -> Check:
+        """The errors at multiples of the threat are measured again."""
+        few = self._asked_about()[1]
+        said, claimed = regression.prediction_of(self.outputs), self.content["strength"]
+        with undecided_is_told():
+            again = list(
+                regression.strength_of(
+                    self.threat, self.rows[few], self.ranges, few, self.target, said, self._asked
+                )
+            )
+        multiples = [one["multiple"] for one in claimed] == [one["multiple"] for one in again]
+        return _check(
+            "strength",
+            multiples
+            and all(
+                one == fresh if one["multiple"] in (0, 1) else _may_both_hold(one, fresh)
+                for one, fresh in zip(claimed, again, strict=True)
+            ),
+            "The errors at multiples of the threat were measured again and agree.",
+            "The errors at multiples of the threat are not those measured again.",
+        )
+
+    def _alone(self) -> Check:
+        """What a change of one column alone can do is asked again."""
+        rows, outputs = self.rows[self._asked_about()[1]], self.outputs
+        said = regression.prediction_of(outputs)[rows]
+        with undecided_is_told():
+            again = regression.alone_of(
+                outputs,
+                outputs.reach(self.threat),
+                self.threat,
+                rows,
+                said,
+                self._asked,
+                _clock(self.content),
+            )
+        fresh = {one["column"]: one for one in again["columns"]}
+        failed = [
+            one["column"]
+            for one in self.content["alone"]["columns"]
+            if not _may_both_hold(one, fresh[one["column"]])
+        ]
+        return _alone_check(self.content, again, "found", failed)
 
     def _examples(self) -> Check:
         """Every example is sent through the model, and lies in the threat."""
@@ -332,6 +492,17 @@ class RegressionReplay:
         said, becomes = (outputs.seen(outputs.output(table)) for table in (X, changed))
         honest &= said == np.array([one["said"] for one in fragile])
         honest &= becomes == np.array([one["becomes"] for one in fragile])
+        honest &= [
+            one["sentence"]
+            == words.told(
+                one["changes"],
+                words.number(one["said"], 4),
+                words.number(one["becomes"], 4),
+                "moves",
+                "to",
+            )
+            for one in fragile
+        ]
         honest &= outputs.reach(self.threat).holds(X, changed, self.threat.norm)
         return _examples_check(rows[~honest], len(rows), "move the model")
 
@@ -398,8 +569,9 @@ def _replayed(
             if column is None:
                 honest[at] = False
                 continue
-            honest[at] &= _same(old[at, column], change["from"])
             changed[at, column] = np.nan if change["to"] is None else change["to"]
+            told = findings.change_of(trees, column, float(old[at, column]), changed[at, column])
+            honest[at] &= change == told
     return rows, old, changed, honest
 
 
@@ -413,8 +585,69 @@ def _examples_check(failed: findings.Rows, n: int, do: str) -> Check:
     )
 
 
+def _clock(content: dict[str, Any]) -> Clock:
+    """A clock for questions that are asked again, each with the time that the report gave it."""
+    limits = content["limits"]
+    return Clock(
+        Settings(
+            name=None,
+            threshold=None,
+            max_rows=1,
+            n_distances=1,
+            n_fragile=0,
+            time_limit=limits["time_limit"],
+            total_time_limit=None,
+            random_state=0,
+            n_jobs=None,
+            progress=None,
+        )
+    )
+
+
+def _facts(threat: Threat, trees: Trees) -> dict[str, Any]:
+    names = words.names_of(trees)
+    return {
+        "columns": names,
+        "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
+    }
+
+
+def _told_check(off: list[str]) -> Check:
+    good = "Threat, data, fragile rows and the list of checks read as they must."
+    return _check("words", not off, good, _do_not_follow(off))
+
+
+def _may_both_hold(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether nothing that one of them found exceeds what the other has proven."""
+    slack = 1 + 1e-9
+    return all(
+        mine["proven"] is None or its["found"] <= mine["proven"] * slack
+        for mine, its in ((one, other), (other, one))
+    )
+
+
+def _alone_check(
+    content: dict[str, Any], again: dict[str, Any], by: str, failed: list[str]
+) -> Check:
+    claimed = content["alone"]
+    sizes = [one[by] for one in claimed["columns"]]
+    names, all_names = ({one["column"] for one in part["columns"]} for part in (claimed, again))
+    whole = names == all_names or content["limits"]["total_time_limit"] is not None
+    ordered = sizes == sorted(sizes, reverse=True) and len(sizes) == len(names)
+    same = all(claimed[name] == again[name] for name in ("rows", "n_movable"))
+    return _check(
+        "one column alone",
+        whole and ordered and same and not failed,
+        f"What one column alone can do was asked again for {len(names)} columns.",
+        f"What one column alone can do is not so: {words.listed(failed)}."
+        if failed
+        else "The columns that were tried alone are not those of the model, or not in order.",
+    )
+
+
 def _seal(sealed: bool) -> Check:
-    return _check("seal", sealed, "The file is as it was written.", "The file was edited.")
+    bad = "The file was edited, or its seal is missing."
+    return _check("seal", sealed, "The file is as it was written.", bad)
 
 
 def _same_source(content: dict[str, Any], trees: Trees, X: FloatArray, y: Any) -> Check:
@@ -438,10 +671,6 @@ def _differing(content: dict[str, Any], truth: dict[str, Any]) -> list[str]:
 def _do_not_follow(names: list[str]) -> str:
     told = words.listed(names) if names else "none"
     return f"These do not follow from the model and the answers of the rows: {told}."
-
-
-def _same(value: float, claimed: float | None) -> bool:
-    return bool(np.isnan(value)) if claimed is None else bool(value == claimed)
 
 
 def _check(name: str, passed: bool, good: str, bad: str) -> Check:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -260,6 +260,15 @@ def test_the_counts_of_a_twin_are_derived_again(iris):
     better["twin"]["certificate"]["certified"] += 1
     assert failed(better) == {"twin"}
     assert failed(better, twin=robust) == {"twin's sums"}
+    for place in (("accuracy", "right"), ("accuracy", "majority_rows")):
+        better = copy.deepcopy(report.content)
+        better["twin"][place[0]][place[1]] += 1
+        assert failed(better) == {"twin"}
+    better = copy.deepcopy(report.content)
+    better["twin"]["classes"][0]["right"] -= 1
+    assert failed(better) == {"twin"}
+    better = copy.deepcopy(report.content)
+    better["twin"]["certificate"]["certified"] += 1
     answers = better["twin"]["answers"]
     answers["status"] = answers["status"].replace("b", "c")
     assert "twin's certificates" in failed(better, n_rows=200, twin=robust)
@@ -297,7 +306,7 @@ def test_whoever_mends_the_seal_is_found_as_well(written, cancer, forest):
     for tampered, caught in (
         (better_certificate, {"sums"}),
         (better_answers, {"sums", "certificates"}),
-        (better_distances, {"sums", "distances", "columns changed"}),
+        (better_distances, {"sums", "words", "distances", "columns changed"}),
         (another_example, {"examples"}),
         (another_column, {"columns changed"}),
         (fewer_examples, {"columns changed"}),
@@ -309,6 +318,74 @@ def test_whoever_mends_the_seal_is_found_as_well(written, cancer, forest):
         found = replayed(content, cancer, forest, honest_seal=True)
         assert found >= {max(caught)}, tampered.__name__
         assert found <= caught, tampered.__name__
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "caught"),
+    [
+        (("model", "n_trees"), 1000, "sums"),
+        (("model", "classes", 0), "harmless", "sums"),
+        (("data", "n_missing"), 9, "words"),
+        (("columns", 0), "mean colour", "words"),
+        (("threat", "words"), ["Nothing can change."], "words"),
+        (("fragile", 0, "sentence"), "nothing turns benign into malignant", "examples"),
+        (("fragile", 0, "changes", 0, "shown_to"), "1,000", "examples"),
+        (("fragile", 0, "multiple"), 0.99, "words"),
+        (("fragile", slice(0, 1)), [], "words"),
+        (("fragile",), [], "words"),
+        (("open",), [{"reason": "time limit", "rows": 3}], "words"),
+        (("checks", 0, "words"), "All is well.", "words"),
+        (("checks", slice(1, 2)), [], "words"),
+        (("alone", "columns", 0, "turned"), 0, "one column alone"),
+        (("alone", "columns"), [], "one column alone"),
+        (("alone", "rows"), 9, "one column alone"),
+    ],
+)
+def test_words_and_columns_alone_are_asked_again(written, cancer, forest, place, value, caught):
+    *way, last = place
+    part = written
+    for step in way:
+        part = part[step]
+    part[last] = value
+    assert replayed(written, cancer, forest, honest_seal=True) == {caught}
+
+
+def test_rows_cannot_be_left_out(written, cancer, forest):
+    answers = written["answers"]
+    written["answers"] = {**answers, "rows": [[0, 9]], "status": answers["status"][:10]}
+    answers = hw.Audit(written).check(forest, *cancer[2:])
+    told = {one["name"]: one["words"] for one in answers if not one["passed"]}
+    assert "not those that the seed draws" in told["sums"]
+
+
+def test_a_file_without_its_seal_is_not_as_it_was_written(written, cancer, forest, tmp_path):
+    del written["seal"]
+    (tmp_path / "bare.json").write_text(json.dumps(written))
+    bare = hw.Audit.from_json(tmp_path / "bare.json")
+    first = bare.check(forest, *cancer[2:])[0]
+    assert (first["name"], first["passed"]) == ("seal", False)
+    assert "its seal is missing" in first["words"]
+
+
+def test_pictures_of_a_report_are_drawn_again():
+    X, y = load_digits(return_X_y=True)
+    tree = DecisionTreeClassifier(max_depth=6, random_state=0).fit(X, y)
+    content = hw.audit(tree, X[:40], y[:40], 1, image=(8, 8)).content
+    assert all(one["passed"] for one in hw.Audit(content).check(tree, X[:40], y[:40]))
+    for name, value in (("height", 16), ("shown", content["images"]["shown"][1:])):
+        other = {**content, "images": {**content["images"], name: value}}
+        failed = [one for one in hw.Audit(other).check(tree, X[:40], y[:40]) if not one["passed"]]
+        assert [one["name"] for one in failed] == ["words"]
+        assert "images" in failed[0]["words"]
+
+
+def test_a_row_that_the_threat_itself_turns_stands_left_of_the_line():
+    X = np.array([[0.0], [0.0], [1.0], [1.0]])
+    tree = DecisionTreeClassifier().fit(X, [0, 0, 1, 1])  # splits at 0.5; a row on it goes left
+    content = hw.audit(tree, X[2:], [1, 1], 0.5).content
+    assert content["certificate"]["broken"] == 2
+    bins = content["distances"]["bins"]
+    assert content["distances"]["counts"][bins.index(1) - 1] == 2
 
 
 def better_certificate(content):

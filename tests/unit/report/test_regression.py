@@ -135,8 +135,11 @@ def test_a_report_is_replayed_and_tampering_is_found(diabetes, model, report, tm
         "seal",
         "fingerprints",
         "sums",
+        "words",
         "examples",
         "ranges",
+        "strength",
+        "one column alone",
     ]
     assert all(one["passed"] for one in answers), answers
 
@@ -150,6 +153,15 @@ def test_a_report_is_replayed_and_tampering_is_found(diabetes, model, report, tm
     assert failed(lambda c: c["fragile"][0].update(becomes=0.0)) == {"examples"}
     assert failed(lambda c: c["answers"].update(upper=c["answers"]["lower"])) >= {"sums", "ranges"}
     assert failed(lambda c: c["model"].update(sha256="0" * 64)) == {"fingerprints"}
+    assert failed(lambda c: c["model"].update(n_leaves=1)) == {"sums"}
+    assert failed(lambda c: c["threat"].update(words=["Nothing changes."])) == {"words"}
+    assert failed(lambda c: c["fragile"].pop(0)) == {"words"}
+    assert failed(lambda c: c["checks"].pop()) == {"words"}
+    assert failed(lambda c: c["fragile"][0].update(sentence="nothing moves")) == {"examples"}
+    assert failed(lambda c: c["strength"][3].update(proven=0.0)) == {"strength"}
+    assert failed(lambda c: c["strength"].pop()) == {"strength"}
+    assert failed(lambda c: c["alone"]["columns"][0].update(proven=0.0)) == {"one column alone"}
+    assert failed(lambda c: c["alone"]["columns"].reverse()) == {"one column alone"}
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +217,8 @@ def test_claims_about_a_twin_are_asked_again(diabetes, model, both, twin):
     assert failed(lambda t: t["under_attack"].update(lie), twin) == {"twin's sums"}
     assert failed(lambda t: t["answers"]["upper"].pop(), None) == {"twin"}
     narrow = failed(lambda t: t["answers"].update(upper=t["answers"]["lower"]), twin)
-    assert narrow == {"twin's sums", "twin's ranges"}
+    assert narrow == {"twin's sums", "twin's ranges", "twin's strength"}
+    assert failed(lambda t: t["strength"][3].update(proven=0.0), twin) == {"twin's strength"}
     assert failed(lambda _: None, model) == {"twin's fingerprints"}
 
 
