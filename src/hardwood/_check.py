@@ -138,9 +138,11 @@ def rows(
         missing = [feature_names[f] for f in gone if f not in unread]
         if missing:
             shown = ", ".join(repr(name) for name in missing[:5])
+            others = [repr(name) for name in names if name not in feature_names][:5]
             raise ValueError(
                 f"X has {len(names)} features but the model was trained on {n_features}; "
                 f"missing: {shown}."
+                + (f" The model does not know {', '.join(others)}." if others else "")
             )
         if gone:  # columns that nobody reads need not be there
             table = np.full((len(X), n_features), np.nan)
@@ -417,7 +419,16 @@ def countable(X: Any) -> None:
 
 def targets(y: Any) -> Float32Array:
     """Numbers to predict, in the precision of the margin."""
-    given = np.asarray(y, dtype=np.float64)
+    try:
+        given = np.asarray(y, dtype=np.float64)
+    except ValueError:
+        words = [value for value in np.asarray(y).ravel().tolist() if isinstance(value, str)]
+        if not words:
+            raise
+        raise ValueError(
+            f"y must be numbers for a model that predicts numbers, got {words[0]!r}; labels are "
+            f"for classifiers."
+        ) from None
     bad = ~(np.abs(given) <= FLOAT32_MAX)
     if bad.any():
         i = int(np.argmax(bad))

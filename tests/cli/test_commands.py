@@ -178,14 +178,14 @@ def test_a_tampered_report_ends_with_code_1(here):
     run(*"audit model.json rows.csv --label y --eps 0.1 --out report.json".split())
     check = "check report.json --model model.json --data rows.csv --label y".split()
     code, out, _ = run(*check)
-    assert (code, out.count("holds"), out.count("FAILS")) == (0, 7, 0)
+    assert (code, out.count("holds"), out.count("FAILS")) == (0, 9, 0)
     text = (here / "report.json").read_text()
     (here / "report.json").write_text(
         re.sub(r'"certified": (\d+)', '"certified": 199', text, count=1)
     )
     code, out, _ = run(*check)
     assert code == 1
-    assert "FAILS  The file was edited." in out
+    assert "FAILS  The file was edited, or its seal is missing." in out
     assert "FAILS  These do not follow from the model and the answers of the rows:" in out
     code, out, _ = run(*[word.replace("rows", "train") for word in check])
     assert code == 1
@@ -204,7 +204,7 @@ def test_a_model_that_predicts_numbers_is_audited_and_checked(here):
     code, out, _ = run(
         *"check a.json --model income.json --data incomes.csv --label income".split()
     )
-    assert (code, out.count("holds"), out.count("FAILS")) == (0, 5, 0)
+    assert (code, out.count("holds"), out.count("FAILS")) == (0, 8, 0)
     code, _, err = run("audit", "income.json", *rows, "--fail-under", "0.5")
     assert code == 2
     assert "--fail-under is for classifiers, and this model predicts numbers." in err
@@ -278,7 +278,59 @@ def test_what_is_trained_is_predicted(here):
     assert f"right: {right / 200:.3f} ({right} of 200)" in err
 
 
+def test_a_table_that_calls_classes_otherwise_is_told_in_its_words(here):
+    rows = pd.read_csv("rows.csv")
+    rows.assign(y=np.where(rows.y > 0, "good", "bad")).to_csv("named.csv", index=False)
+    told = "--label y --classes bad,good"
+    line = f"audit model.json named.csv {told} --eps 3000 --out named.json"
+    code, out, err = run(*line.split())
+    assert code == 0, err
+    assert "turns good into bad" in out or "turns bad into good" in out
+    assert json.loads((here / "named.json").read_text())["model"]["classes"] == ["bad", "good"]
+    assert run(*f"check named.json --model model.json --data named.csv {told}".split())[0] == 0
+    code, _, err = run(*f"predict model.json named.csv {told} --out said.csv".split())
+    assert code == 0, err
+    said = pd.read_csv("said.csv").prediction
+    assert set(said) == {"bad", "good"}
+    right = int((said == pd.read_csv("named.csv").y).sum())
+    assert f"({right} of {len(rows)})" in err
+
+
+def test_a_binary_file_of_catboost_is_opened_by_catboost(here):
+    catboost = pytest.importorskip("catboost")
+    rows = pd.read_csv("rows.csv")
+    model = catboost.CatBoostClassifier(iterations=5, depth=2, allow_writing_files=False, verbose=0)
+    model.fit(rows.drop(columns="y"), rows.y).save_model("model.cbm")
+    code, out, err = run(*"certify model.cbm rows.csv --label y --eps 1 --json".split())
+    assert code == 0, err
+    proof = hw.certify(model, rows.drop(columns="y"), rows.y, 1)
+    assert json.loads(out)["certified"] == int((proof.status == "certified").sum())
+
+
+def test_columns_that_a_sparse_file_does_not_name_are_told(here):
+    trained = pd.read_csv("train.csv").drop(columns="y").columns
+    (here / "few.svm").write_text("1 1:50000\n0 1:3000\n")
+    with pytest.warns(UserWarning, match=f"names 1 of the model's {len(trained)} columns; the la"):
+        code, _, err = run(*"predict model.json few.svm".split())
+    assert code == 0, err
+
+
 MISTAKES = [
+    ("audit model.json three.csv --label y --eps 1", "check that --label names the column that"),
+    ("audit model.json objects.npz --eps 1", "objects.npz is no .npz file, or holds arrays of obj"),
+    ("audit model.json rows.csv --label y --threat bytes.toml", "bytes.toml is no TOML: 'utf-8'"),
+    ("audit model.json rows.csv --label y --eps 1 --fail-under 60", "a share from 0 to 1, such as"),
+    ("certify model.json rows.csv --label y --eps 1 --fail-under -1", "must be a share from 0 to"),
+    ("predict model.json other.csv --label y", "such as --classes no,yes."),
+    ("convert pipeline.joblib out.onnx", "This is a pickled object, not a model file; open it"),
+    (
+        "train other.csv --label y --eps 1 --kind regression",
+        "the column of labels holds 'no'; leave",
+    ),
+    (
+        "train fractions.csv --label income --eps 1",
+        "which is no class; pass --kind regression to predict",
+    ),
     ("audit model.json rows.csv --label z --eps 1", "rows.csv has no column 'z' for --label; its"),
     ("audit model.json rows.csv --eps 1", "The labels are missing; say which column holds them"),
     ("audit model.json few.csv --label y --eps 1", "missing: 'age'."),
@@ -327,6 +379,10 @@ def test_mistakes_are_one_sentence_and_code_2(line, said, here):
     rows.drop(columns="age").to_csv("few.csv", index=False)
     rows.assign(income="a lot").to_csv("words.csv", index=False)
     rows.assign(y=np.where(rows.y > 0, "yes", "no")).to_csv("other.csv", index=False)
+    rows.assign(y=np.resize(["a", "b", "c"], len(rows))).to_csv("three.csv", index=False)
+    np.savez(here / "objects.npz", X=np.array([["a", 1]], dtype=object))
+    rows.assign(income=rows.income + 0.5).to_csv("fractions.csv", index=False)
+    (here / "bytes.toml").write_bytes(b"\xff\xfe")
     (here / "rows.xlsx").write_bytes(b"x")
     (here / "empty.csv").write_text("")
     (here / "bad.toml").write_text("[eps]\nsalary = 3\n")

@@ -6,7 +6,10 @@ import json
 import numpy as np
 import pandas
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
 import hardwood as hw
@@ -354,3 +357,25 @@ def test_an_order_of_nodes_that_is_none_is_refused():
         model["learner"]["attributes"]["hardwood"] = json.dumps(note)
         with pytest.raises(hw.ModelFileError, match="node in the file's note is no order of the"):
             load_bytes(json.dumps(model, default=lambda array: array.tolist()).encode())
+
+
+def test_histogram_boosting_that_saw_its_categories_as_objects():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(4, size=200), rng.normal(size=200)]).astype(object)
+    y = ((X[:, 0] == 2) ^ (X[:, 1].astype(float) > 0)).astype(int)
+    model = HistGradientBoostingClassifier(max_iter=5, categorical_features=[0]).fit(X, y)
+    assert model._preprocessor.named_transformers_["encoder"].categories_[0].dtype == object
+    trees = hw.load_model(model)
+    np.testing.assert_array_equal(trees.predict(X.astype(float)), model.predict(X))
+
+
+def test_a_pipeline_whose_own_predict_needs_objects_is_refused_with_the_reason():
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame({"land": rng.choice(["AT", "DE"], 200), "mobile": rng.random(200) < 0.5})
+    X["score"] = rng.normal(size=200)  # beside truth values: an array of objects
+    y = (X.land == "AT") ^ X.mobile
+    encode = make_column_transformer((OrdinalEncoder(), ["land"]), remainder="passthrough")
+    boosting = HistGradientBoostingClassifier(max_iter=5, categorical_features=[0])
+    pipeline = make_pipeline(encode, boosting).fit(X, y)
+    with pytest.raises(hw.UnsupportedModelError, match="truth values or objects are the usual rea"):
+        hw.load_model(pipeline, X)

@@ -2,12 +2,14 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +95,12 @@ class Table:
         if classes is None and any(label in own for label in self.y.tolist()):
             return self
         found = sorted(map(str, set(self.y.tolist())))
-        names = [] if classes is None else [name.strip() for name in classes.split(",")]
+        names = class_names(classes) or []
+        if classes is None and len(found) > len(own):
+            raise ValueError(
+                f"The labels are called {_shown(found)} in the file, and {_shown(own)} by the "
+                f"model; check that --label names the column that the model predicts."
+            )
         if len(names) != len(own) or not set(found) <= set(names):
             wanted = found if len(found) == len(own) else [f"NAME{k}" for k in own]
             raise ValueError(
@@ -110,6 +117,11 @@ class Table:
         rows = np.sort(order[which::2])
         X = self.X.iloc if hasattr(self.X, "iloc") else self.X
         return Table(X[rows], self.labels[rows])
+
+
+def class_names(classes: str | None) -> list[str] | None:
+    """The names that --classes gives, in the order of the model's classes."""
+    return None if classes is None else [name.strip() for name in classes.split(",")]
 
 
 def read_table(path: Path, label: str | None = None, n_columns: int | None = None) -> Table:
@@ -159,7 +171,7 @@ def _frame(path: Path, kind: str) -> Any:
     try:
         frame = readers[kind]()
     except (ValueError, pd.errors.ParserError, OSError) as error:
-        first = str(error).strip().split("\n")[0]
+        first = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(f"{path.name} could not be read as {kind}: {first}.") from None
     if len(frame) == 0:
         raise ValueError(f"{path.name} has no rows.")
@@ -174,18 +186,33 @@ def _from_npz(path: Path) -> Table:
                     f"{path.name} has no array X; an .npz file needs X, and y for the labels. It "
                     f"has {_shown(file.files)}."
                 )
-            return Table(file["X"], file["y"] if "y" in file else None)
-    except OSError as error:
+            X, y = file["X"], file["y"] if "y" in file else None
+    except (OSError, BadZipFile) as error:
         raise ValueError(f"{path.name} could not be read as .npz: {error}.") from None
+    except ValueError as error:
+        if "pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{path.name} is no .npz file, or holds arrays of objects; write numbers and texts "
+            f"(y.astype(str)) with numpy.savez."
+        ) from None
+    return Table(X, y)
 
 
 def _from_libsvm(path: Path, n_columns: int | None) -> Table:
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(path), n_features=n_columns)
+        X, y = load_svmlight_file(str(path))
     except ValueError as error:
         raise ValueError(f"{path.name} could not be read as LIBSVM: {error}.") from None
+    if n_columns is not None and X.shape[1] < n_columns:
+        warnings.warn(
+            f"{path.name} names {X.shape[1]} of the model's {n_columns} columns; the last ones are "
+            f"taken as 0. Columns are counted from 1, unless the file has a column 0.",
+            stacklevel=2,
+        )
+        X.resize(X.shape[0], n_columns)
     whole = y.astype(np.int64)
     return Table(X.toarray(), whole if np.array_equal(whole, y) else y)
 
@@ -204,8 +231,20 @@ def open_model(path: Path, trust: bool = False) -> Any:
         raise ValueError(f"{str(path)!r} does not exist; check the name of the model file.")
     if path.suffix in _PICKLED or path.suffix == ".skops":
         return _pickled(path, trust)
+    if path.suffix == ".cbm" and find_spec("catboost"):
+        return _catboost(path)
     trees = hw.load_model(path)
     return _own_library(path) or trees
+
+
+def _catboost(path: Path) -> Any:
+    """A model in the binary format that only CatBoost itself reads."""
+    import catboost
+
+    try:
+        return catboost.CatBoost().load_model(str(path))
+    except catboost.CatBoostError as error:
+        raise ValueError(f"{path.name} could not be opened by CatBoost: {error}.") from None
 
 
 def _own_library(path: Path) -> Any:
@@ -263,6 +302,9 @@ def column_count(model: Any) -> int | None:
     for name in ("n_features", "n_features_in_"):
         if isinstance(getattr(model, name, None), int):
             return int(getattr(model, name))
+    for name in ("num_features", "num_feature"):  # Boosters of XGBoost and of LightGBM
+        if callable(getattr(model, name, None)):
+            return int(getattr(model, name)())
     return None
 
 
@@ -376,6 +418,12 @@ def rows_done(
     if tell is None:
         return None
     return lambda done, undecided, rows: tell(stage, done, rows)
+
+
+def share_of(least: float | None) -> None:
+    """Refuse a --fail-under that is no share."""
+    if least is not None and not 0 <= least <= 1:
+        raise ValueError(f"--fail-under must be a share from 0 to 1, such as 0.6, got {least:g}.")
 
 
 def fail_under(certified: float, least: float | None) -> None:

@@ -60,6 +60,7 @@ def audit(
       hardwood audit model.json rows.csv --label y --eps 0.1 --twin hardened.json --out both.html
       hardwood audit pipeline.joblib rows.csv --label y --eps 0.1 --trust --fail-under 0.05
     """  # noqa: E501, D301
+    given.share_of(least)
     paths = [given.writable(path) for path in out or ()]
     for path in paths:
         if path.suffix not in (".html", ".json"):
@@ -82,6 +83,7 @@ def audit(
             X,
             y,
             asked,
+            classes=given.class_names(classes),
             threshold=threshold,
             name=model.name,
             twin=twin,

@@ -38,6 +38,7 @@ def certify(
       hardwood certify model.json rows.csv --label y --eps 0.1
       hardwood certify model.json rows.csv --label y --threat threat.toml --out certificate.csv
     """  # noqa: D301
+    given.share_of(least)
     if out is not None:
         given.writable(out)
     source = given.open_model(model, trust)

@@ -1,7 +1,7 @@
 """`hardwood predict`: what a model says of rows."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -14,6 +14,7 @@ def predict(
     model: given.Model,
     data: given.Data,
     label: given.Label = None,
+    classes: given.Classes = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to write; else to the terminal.")
     ] = None,
@@ -33,12 +34,14 @@ def predict(
     if out is not None:
         given.writable(out)
     source = given.open_model(model, trust)
-    trees = hw.load_model(source)
-    rows = given.read_table(data, label, trees.n_features)
+    rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
+    trees = hw.load_model(source, rows.X)
     said = trees.predict(rows.X, n_jobs=n_jobs)
-    lines = {"prediction": said}
+    own = range(trees.n_classes) if trees.classes is None else trees.classes.tolist()
+    names: list[Any] = given.class_names(classes) or list(own)
+    called = dict(zip(own, names, strict=True)) if trees.tells_labels else {}
+    lines: dict[str, Any] = {"prediction": [called.get(one, one) for one in said.tolist()]}
     if proba:
-        names = range(trees.n_classes) if trees.classes is None else trees.classes
         share = trees.predict_proba(rows.X, n_jobs=n_jobs)
         lines |= {f"probability {name}": share[:, k] for k, name in enumerate(names)}
     frame = pd.DataFrame(lines)
@@ -50,3 +53,6 @@ def predict(
     if rows.y is not None and trees.tells_labels:
         right = int(np.count_nonzero(said == rows.y))
         typer.echo(f"right: {given.share(right, len(said))}", err=True)
+    elif rows.y is not None:
+        error = float(np.mean(np.abs(said - rows.y)))
+        typer.echo(f"mean absolute error: {error:.4g} ({len(said):,} rows)", err=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import typer
 
 import hardwood as hw
@@ -60,6 +61,7 @@ def train(
     if out.suffix not in (".json", ".ubj"):
         raise ValueError(f"--out must end in .json or .ubj, got {str(out)!r}.")
     rows = given.read_table(data, label)
+    _need_fitting(kind, rows.labels)
     asked = given.read_threat(threat, eps, "inf", low, high, share, rows.X)
     model = getattr(hw, _ESTIMATORS[kind])(threat=asked)
     known = model.get_params()
@@ -86,6 +88,23 @@ def train(
         "written": str(out),
     }
     given.show(facts, as_json)
+
+
+def _need_fitting(kind: Kind, labels: npt.NDArray[Any]) -> None:
+    """Refuse words where numbers are predicted, and fractions where classes are."""
+    if kind is Kind.REGRESSION:
+        words = [one for one in labels.tolist() if isinstance(one, str)]
+        if words:
+            raise ValueError(
+                f"--kind regression predicts numbers, and the column of labels holds {words[0]!r}; "
+                f"leave --kind out to train a classifier."
+            )
+    elif labels.dtype.kind == "f" and (labels % 1).any():
+        value = labels[np.flatnonzero(labels % 1)[0]]
+        raise ValueError(
+            f"The column of labels holds {value:g}, which is no class; pass --kind regression to "
+            f"predict numbers."
+        )
 
 
 def _parameters(settings: list[str]) -> dict[str, Any]:

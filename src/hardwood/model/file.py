@@ -29,6 +29,15 @@ def save(
     path.write_bytes(writers[path.suffix](document))
 
 
+# How files begin that hold models all the same, and what to do with them.
+_FOREIGN = {
+    b"CBM1": "This is CatBoost's binary format; pass the model itself, or save it with "
+    "save_model('model.json', format='json').",
+    b"\x80": "This is a pickled object, not a model file; open it with joblib or pickle, if it is "
+    "yours, and pass the model itself.",
+}
+
+
 def read(path: str | Path) -> bytes:
     """Give the bytes of a model file."""
     path = Path(path)
@@ -45,6 +54,9 @@ def read(path: str | Path) -> bytes:
 
 def parse(data: bytes) -> dict[str, Any]:
     """Read JSON or UBJSON, whichever it is, into a document."""
+    for beginning, told in _FOREIGN.items():
+        if data.startswith(beginning):
+            raise ModelFileError(told)
     if data[:1] != b"{":
         raise ModelFileError(
             f"A model file begins with '{{' (JSON, UBJSON), 'tree' (LightGBM's text) or byte 8 "

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -366,6 +366,7 @@ def audit(
     y: Any,
     threat: Threat | float,
     *,
+    classes: Sequence[str] | None = None,
     threshold: float | None = None,
     name: str | None = None,
     twin: Any = None,
@@ -393,6 +394,9 @@ def audit(
         True labels, or numbers.
     threat : Threat or number
         What the adversary may do; a number is ``Threat(eps=number)``.
+    classes : sequence of str or None, default=None
+        What the page calls the classes, in the model's order; None means as the model does. Files
+        of XGBoost and LightGBM know them as 0, 1, ... only.
     threshold : float or None, default=None
         The probability from which the second class is said, where it is not one half.
     name : str or None, default=None
@@ -449,6 +453,7 @@ def audit(
     threat = threat_of(threat)
     settings = Settings(
         name=name,
+        classes=classes,
         threshold=threshold,
         max_rows=max_rows,
         n_distances=n_distances,
@@ -465,7 +470,11 @@ def audit(
         one, other = told if numbers else reversed(told)
         raise ValueError(f"twin must answer the model's question, got {other} beside {one}.")
     if numbers:
-        for option, given in (("threshold", threshold), ("image", image)):
+        for option, given in (
+            ("classes", classes),
+            ("threshold", threshold),
+            ("image", image),
+        ):
             if given is not None:
                 raise ValueError(f"{option} is for classifiers, and this model predicts numbers.")
     kind, room = (RegressionAudit, regression) if numbers else (Audit, findings)

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ class Settings:
     """How much an audit may look at, and for how long."""
 
     name: str | None
+    classes: Sequence[str] | None
     threshold: float | None
     max_rows: int
     n_distances: int

@@ -5,8 +5,8 @@ Everything that the page and the JSON file show is in the mapping that `measure`
 
 import hashlib
 import platform
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -49,7 +49,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
     rows, near = asked_about(
         len(right), settings.max_rows, settings.n_distances, settings.random_state
     )
-    examined = Examined(threat, reach, problem)
+    examined, told = Examined(threat, reach, problem), named(problem, settings.classes)
     with undecided_is_told():
         certificate = certify(
             model, take(X, rows), take(y, rows), threat, **asked, **clock.options("certifying")
@@ -70,7 +70,7 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         at_threat = np.array([known[row] for row in near.tolist()])
         unit = unit_of(reach)
         lower, upper = distances.lower / unit, distances.upper / unit
-        plain = _Simpler(examined, near, distances.X_adv, upper, clock)
+        plain = _Simpler(replace(examined, problem=told), near, distances.X_adv, upper, clock)
         alone = alone_of(examined, near, at_threat, clock)
     clock.tell("writing it down", 1, 1)
     content = {
@@ -78,13 +78,13 @@ def measure(model: Any, X: Any, y: Any, threat: Threat, settings: Settings) -> d
         "format_version": FORMAT_VERSION,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": clock.seconds,
-        "model": model_of(settings.name or called(model), problem.trees, settings.threshold),
+        "model": model_of(settings.name or called(model), told.trees, settings.threshold),
         "data": data_of(problem, rows, near),
         "columns": names,
         "threat": {"code": repr(threat), "words": words.threat_in_words(threat, names)},
-        "accuracy": accuracy_of(problem, right, rows),
+        "accuracy": accuracy_of(told, right, rows),
         "certificate": counts_of(status),
-        "classes": classes_of(problem, rows, status),
+        "classes": classes_of(told, rows, status),
         "curve": curve_of(lower, upper, at_threat),
         "distances": distances_of(lower, upper, at_threat == "misclassified"),
         "fragile": plain.fragile(settings.n_fragile),
@@ -138,6 +138,19 @@ def unit_of(reach: Reach) -> float:
     Where all steps have one size, distances are in the columns' unit; else they are multiples.
     """
     return 1.0 if reach.multiples else reach.unit
+
+
+def named(problem: Problem, classes: Sequence[str] | None) -> Problem:
+    """The same question, with names for classes that the model itself only counts."""
+    if classes is None:
+        return problem
+    n_classes = problem.trees.n_classes
+    if isinstance(classes, str) or len(set(classes)) != len(classes) or len(classes) != n_classes:
+        raise ValueError(
+            f"classes must name each of the model's {n_classes} classes once, in their order, got "
+            f"{classes!r}."
+        )
+    return replace(problem, trees=problem.trees.replace(classes=np.array(classes, dtype=str)))
 
 
 def take(table: Any, rows: Rows) -> Any:

@@ -107,9 +107,18 @@ class Replay:
         threshold = content["model"]["threshold"]
         self.asked = {} if threshold is None else {"threshold": threshold}
         self.problem = Problem.of(model, X, y, None, **self.asked)
+        self.told = self._named(content["model"]["classes"])
         self.threat = read_threat(content["threat"]["code"])
         self.n_rows, self.rng = n_rows, rng
         self.answers = ReportedAnswers(content["answers"], len(self.problem.X))
+
+    def _named(self, classes: list[str]) -> Problem:
+        """The problem with the names of a report, where the model only counts its classes."""
+        trees = self.problem.trees
+        counted = [str(k) for k in range(trees.n_classes)]
+        own = [words.label_of(trees, k) for k in range(trees.n_classes)]
+        fits = len(set(classes)) == len(classes) == len(counted)
+        return findings.named(self.problem, classes) if own == counted and fits else self.problem
 
     def checks(self, sealed: bool, twin: Any) -> list[Check]:
         """Every claim that can be asked again."""
@@ -142,8 +151,8 @@ class Replay:
         problem, well = self.problem, answers.status != "misclassified"
         right = np.zeros(len(problem.X), dtype=bool)
         right[answers.rows] = well
-        accuracy = findings.accuracy_of(problem, right, answers.rows)
-        classes = findings.classes_of(problem, answers.rows, answers.status)
+        accuracy = findings.accuracy_of(self.told, right, answers.rows)
+        classes = findings.classes_of(self.told, answers.rows, answers.status)
         for k, (one, told) in enumerate(zip(classes, part["classes"], strict=True)):
             one["right"] = int(np.count_nonzero(well & (problem.y[answers.rows] == k)))
             one["said"] = told["said"]  # which only the twin itself knows
@@ -173,9 +182,9 @@ class Replay:
             return _check("sums", False, "", _OTHER_ROWS)
         own = self.content["model"]
         truth = {
-            "model": findings.model_of(own["name"], problem.trees, own["threshold"]),
-            "accuracy": findings.accuracy_of(problem, right, answers.rows),
-            "classes": findings.classes_of(problem, answers.rows, answers.status),
+            "model": findings.model_of(own["name"], self.told.trees, own["threshold"]),
+            "accuracy": findings.accuracy_of(self.told, right, answers.rows),
+            "classes": findings.classes_of(self.told, answers.rows, answers.status),
             **answers.sums(),
         }
         off = _differing(self.content, truth)
@@ -231,7 +240,7 @@ class Replay:
 
     def _examples(self) -> Check:
         """Every example is sent through the model, and lies in the threat if it says so."""
-        fragile, trees = self.content["fragile"], self.problem.trees
+        fragile, trees = self.content["fragile"], self.told.trees
         rows, X, changed, honest = _replayed(fragile, self.problem.X, trees)
         if not fragile:
             return _examples_check(rows, 0, "turn the model")
@@ -591,6 +600,7 @@ def _clock(content: dict[str, Any]) -> Clock:
     return Clock(
         Settings(
             name=None,
+            classes=None,
             threshold=None,
             max_rows=1,
             n_distances=1,

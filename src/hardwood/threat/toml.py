@@ -89,10 +89,10 @@ def read(source: str | Path, known: Sequence[str]) -> dict[str, Any]:
     """The arguments of a threat from a file or a text."""
     is_text = isinstance(source, str) and ("\n" in source or "=" in source)
     where = "the text" if is_text else str(source)
-    text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
     try:
+        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{where} is no TOML: {error}.") from None
     allowed = {*known, "every", *(f"{name}_at" for name in _BY_COLUMN)}
     for name in given:

@@ -145,6 +145,12 @@ def _check_labels(trees: Trees, reference: Reference, rows: FloatArray) -> None:
     wrong = (here != there) & (_gap(trees, margin) > _slack(trees, reference))
     if wrong.any():
         names, row = _names(trees), int(np.argmax(wrong))
+        if there[row] < 0:
+            raise UnsupportedModelError(
+                f"This {reference.name} was read, but its own predict ends in an error on rows "
+                f"whose columns are plain numbers, so it cannot be compared; columns of truth "
+                f"values or objects are the usual reason: make them numbers and fit again."
+            )
         raise UnsupportedModelError(
             f"This {reference.name} was read, but its label is "
             f"{names[there[row]]!r} at its source and {names[here[row]]!r} here, at the margin "

@@ -272,6 +272,7 @@ class _Encoding:
     column: npt.NDArray[np.int64]
     values: dict[int, npt.NDArray[Any]]
     names: dict[int, list[Any]]
+    objects: bool = False  # its encoder saw numbers as objects, and takes no others
 
     @classmethod
     def of(cls, source: Any) -> "_Encoding":
@@ -294,7 +295,8 @@ class _Encoding:
                 )
             values[position] = np.array(known if whole else range(len(known)), dtype=np.int64)
             names[f] = [] if whole else known
-        return cls(np.concatenate([first, np.flatnonzero(~is_category)]), values, names)
+        objects = any(given.dtype == object for given in seen)
+        return cls(np.concatenate([first, np.flatnonzero(~is_category)]), values, names, objects)
 
     def sets(
         self, nodes: npt.NDArray[Any], bits: Sequence[npt.NDArray[np.uint32]]
@@ -317,7 +319,7 @@ class _Encoding:
     def decode(self, X: FloatArray) -> npt.NDArray[Any]:
         """Rows as the source takes them, with names."""
         if not any(self.names.values()):
-            return X
+            return X.astype(object) if self.objects else X
         named = X.astype(object)
         for f, names in self.names.items():
             if not names:
