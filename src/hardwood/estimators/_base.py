@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
+from types import MethodType
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -41,6 +42,17 @@ from hardwood.model.columns import Columns
 from hardwood.model.load import load_model
 from hardwood.model.trees import LEAF, Trees
 from hardwood.threat import Reach, Threat, as_threat
+
+
+class _of_class_or_instance:
+    """A method that an instance answers for itself, and a class with a new instance."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return MethodType(self.method, owner() if instance is None else instance)
 
 
 @dataclass(frozen=True)
@@ -296,9 +308,12 @@ class RobustEstimator(BaseEstimator):
         check_is_fitted(self, "trees_")
         return self.trees_.to_xgboost()
 
-    @classmethod
-    def load_model(cls, path: str | Path) -> Self:
+    @_of_class_or_instance
+    def load_model(self, path: str | Path) -> Any:
         """Read a model that `save_model` wrote, as a fitted estimator.
+
+        Called on the class it gives a new estimator; called on an estimator, as XGBoost's method
+        of this name is, it fills that one.
 
         Parameters
         ----------
@@ -311,15 +326,18 @@ class RobustEstimator(BaseEstimator):
             Fitted, with the parameters of the one that was saved; those that a file cannot hold,
             such as callables, are at their defaults.
         """
-        trees = load_model(path)
+        cls, trees = type(self), load_model(path)
         about = trees.metadata or {}
         if about.get("estimator") != cls.__name__:
             raise ModelFileError(
                 f"{str(path)!r} holds a model of {about.get('estimator') or 'another origin'}, not "
                 f"of {cls.__name__}; hardwood.load_model reads it as Trees."
             )
-        model = cls(threat=about.get("threat"))
-        known = model.get_params(deep=False)
+        model = self
+        known = cls(threat=about.get("threat")).get_params(deep=False)
+        model.set_params(**known)
+        for name in [name for name in vars(model) if name.endswith("_")]:
+            delattr(model, name)  # of an earlier fit
         for name, value in about.get("parameters", {}).items():
             if name in known and _can_be(model, name, value):
                 model.set_params(**{name: value})

@@ -93,6 +93,13 @@ def test_a_saved_file_comes_back_as_an_estimator(model, tmp_path, capsys):
     model.save_model(tmp_path / "model.json")
     again = type(model).load_model(tmp_path / "model.json")
     assert (again.predict(frame) == model.predict(frame)).all()
+    filled = type(model)(max_depth=1).fit(
+        X, Y
+    )  # as XGBoost's method: it fills what it is called on
+    assert filled.load_model(tmp_path / "model.json") is filled
+    assert (filled.predict(frame) == model.predict(frame)).all()
+    assert (filled.feature_names_in_ == model.feature_names_in_).all()
+    assert filled.max_depth == model.max_depth
     if hasattr(model, "predict_proba"):
         assert (again.predict_proba(frame) == model.predict_proba(frame)).all()
         assert (again.classes_ == model.classes_).all()
