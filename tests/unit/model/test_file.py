@@ -211,7 +211,8 @@ def test_a_note_cannot_say_other_numbers_than_the_trees(tmp_path):
     ("data", "words"),
     [
         (b"", "begins with b''"),
-        (b"\x80\x04pickle", "begins with"),
+        (b"\x80\x04pickle", "This is a pickled object, not a model file; open it with joblib"),
+        (b"CBM1\x00", r"CatBoost's binary format; pass the model itself, or save it with save_mo"),
         (b"{", "is not JSON, or it is cut"),
         (b'{"a":' * 100_000, "nested too deeply|is not JSON"),
         (b'{"a":' + b"[" * 100_000, "nested too deeply|is not JSON"),
