@@ -83,6 +83,15 @@ def test_a_regression_model(regressor):
     assert repr(pushed).startswith("OutputRange(n_samples=30, threat=Threat(eps=0.05), unknown=0")
 
 
+def test_what_is_not_settled_is_printed_as_such(regressor):
+    model, X, _ = regressor
+    with pytest.warns(hw.UndecidedWarning, match="400 of 400 samples are still open"):
+        result = hw.output_range(model, X, 0.5, total_time_limit=1e-9)
+    found, proven = (result.highest - result.lowest).mean(), (result.upper - result.lower).mean()
+    assert found < proven
+    assert repr(result).endswith(f"unknown=400, mean_width={found:.4g} to {proven:.4g})")
+
+
 def test_words(regressor):
     model, X, y = regressor
     with pytest.raises(ValueError, match="y is missing; pass the true labels, or target, or"):

@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, PowerTransformer, StandardScaler
 from xgboost import XGBClassifier
 
 import hardwood as hw
@@ -198,6 +198,26 @@ def test_whole_numbers_that_float64_rounds_are_refused():
         with pytest.raises(ValueError, match=words):
             trees.margin(X)
     np.testing.assert_array_equal(trees.margin(np.array([[even], [2**60]])), [[1.0], [1.0]])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, lambda X: pd.DataFrame(X, columns=list("abc"))])
+def test_rows_of_float32_of_which_a_pipeline_thinks_otherwise_are_refused(kind):
+    """PowerTransformer computes in float32 then, far off where a spread is small beside values."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(300, 3)) * 10 + 1000).astype(np.float32)
+    y = (X.sum(axis=1) > 3000).astype(int)
+    forest = RandomForestClassifier(5, max_depth=5, random_state=1)
+    model = make_pipeline(PowerTransformer(), forest).fit(kind(X.astype(np.float64)), y)
+    rows = np.repeat(X[:20], 10, axis=0)
+    trees = hw.load_model(model)
+    rows[:, 0] = rng.choice(trees.threshold[trees.feature == 0], len(rows))
+    assert (model.predict(kind(rows)) != model.predict(kind(rows.astype(np.float64)))).any()
+    with pytest.raises(
+        hw.UnsupportedModelError, match=r"gives row \d+ of X the label . as it stands"
+    ):
+        hw.certify(model, kind(rows), model.predict(kind(rows).astype(np.float64)), 0.0)
+    wide = kind(rows).astype(np.float64)
+    assert hw.certify(model, wide, model.predict(wide), 0.0).certified_accuracy == 1
 
 
 def test_lightgbm_sees_what_float64_does_not():

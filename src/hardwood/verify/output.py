@@ -80,10 +80,13 @@ class OutputRange(Answers):
         return self._changes(self.X_lowest if side == "lowest" else self.X_highest, row)
 
     def __repr__(self) -> str:
+        unknown = np.count_nonzero(self.status == "unknown")
+        width = f"{np.mean(self.highest - self.lowest):.4g}"
+        if unknown:  # what was found is less than what may be
+            width += f" to {np.mean(self.upper - self.lower):.4g}"
         return (
             f"OutputRange(n_samples={len(self.status)}, threat={self.threat!r}, "
-            f"unknown={np.count_nonzero(self.status == 'unknown')}, "
-            f"mean_width={np.mean(self.highest - self.lowest):.4g})"
+            f"unknown={unknown}, mean_width={width})"
         )
 
 
