@@ -95,8 +95,27 @@ def _quota_of(group: Path) -> float:
     return math.inf
 
 
+_INSTEAD = {
+    "Table of pyarrow": "X.to_pandas()",
+    "RecordBatch of pyarrow": "X.to_pandas()",
+    "LazyFrame of polars": "X.collect()",
+    "DataFrame of dask": "X.compute(), or ask hw.dask",
+}
+
+
+def need_values(X: Any) -> None:
+    """Refuse tables with columns of another kind than those of pandas and polars."""
+    name = f"{type(X).__name__} of {type(X).__module__.split('.')[0]}"
+    if name in _INSTEAD:
+        raise ValueError(
+            f"X is a {name}; tables are read as arrays, sparse ones, or data frames of pandas or "
+            f"polars. Pass {_INSTEAD[name]}."
+        )
+
+
 def column_names(X: Any) -> list[str] | None:
     """The column names of a data frame whose names are all strings, else None."""
+    need_values(X)
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
@@ -249,6 +268,7 @@ def as_table(
     A number that float64 cannot hold exactly is refused: the model might compare it exactly. In a
     data frame, names of `categories` become their positions.
     """
+    need_values(X)
     if hasattr(X, "tocsr"):  # a sparse table, seen without importing scipy
         X = _dense(X)
     if getattr(X, "columns", None) is not None and len(X.shape) == 2:
@@ -409,6 +429,7 @@ def nothing_missing(table: FloatArray, feature_names: Sequence[str] | None) -> N
 
 def countable(X: Any) -> None:
     """Refuse tables with more values than the core is made for, before they are copied."""
+    need_values(X)
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] * shape[1] > MAX_VALUES:
         raise ValueError(

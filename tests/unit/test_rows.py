@@ -2,10 +2,12 @@
 
 from decimal import Decimal
 
+import dask.dataframe
 import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow
 import pytest
 import scipy.sparse
 from sklearn.datasets import load_breast_cancer
@@ -218,6 +220,33 @@ def test_rows_of_float32_of_which_a_pipeline_thinks_otherwise_are_refused(kind):
         hw.certify(model, kind(rows), model.predict(kind(rows).astype(np.float64)), 0.0)
     wide = kind(rows).astype(np.float64)
     assert hw.certify(model, wide, model.predict(wide), 0.0).certified_accuracy == 1
+
+
+TABLES = {
+    "LazyFrame of polars": (lambda frame: pl.from_pandas(frame).lazy(), r"Pass X\.collect\(\)"),
+    "Table of pyarrow": (pyarrow.Table.from_pandas, r"Pass X\.to_pandas\(\)"),
+    "RecordBatch of pyarrow": (pyarrow.RecordBatch.from_pandas, r"Pass X\.to_pandas\(\)"),
+    "DataFrame of dask": (
+        lambda frame: dask.dataframe.from_pandas(frame, npartitions=2),
+        r"Pass X\.compute\(\), or ask hw\.dask",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_other_kinds_are_refused_in_words(boosted, name):
+    model, X, y = boosted
+    make, advice = TABLES[name]
+    table = make(pd.DataFrame(X, columns=list("abc")))
+    ours = hw.RobustDecisionTreeClassifier(eps=0).fit(X, y)
+    asked = {
+        **questions(model, table, y),
+        "fit": lambda: hw.RobustGradientBoostingClassifier().fit(table, y),
+        "predict": lambda: ours.predict(table),
+    }
+    for ask in asked.values():
+        with pytest.raises(ValueError, match=f"X is a {name}; tables are read .* {advice}"):
+            ask()
 
 
 def test_lightgbm_sees_what_float64_does_not():

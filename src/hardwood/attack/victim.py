@@ -75,6 +75,7 @@ class Victim:
 
         Without a threat anything may change, by any distance.
         """
+        _check.need_values(X)
         given = as_threat(1, threat, norm)
         own_predict = hasattr(model, "classes_") and hasattr(model, "predict")
         n_threads = _check.thread_count(n_jobs)

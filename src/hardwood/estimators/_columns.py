@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hardwood._check import REAL, FloatArray, IntArray, is_missing
+from hardwood._check import REAL, FloatArray, IntArray, is_missing, need_values
 
 Categories = dict[int, list[Any]]  # by column: the names of 0, 1, ...; none: their own numbers
 
@@ -48,6 +48,7 @@ def encode(
     split lists it, so it goes where missing values go. Columns that are not there are left to who
     checks the names; those that hold neither numbers nor names are refused.
     """
+    need_values(X)
     if not is_frame(X):
         return X
     names = list(X.columns)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hardwood import _check
 from hardwood.errors import UnsupportedModelError
 from hardwood.model import file
 from hardwood.model.decision import Task
@@ -118,6 +119,7 @@ def open_model(
     `like` is a table that will be asked about: a dump does not know how many columns there are.
     `threshold` is the probability from which on the second of two classes is said.
     """
+    _check.need_values(like if X is None else X)
     trees, reference = _open(source, X, unsaid, like)
     return (
         (trees, reference) if threshold is None else wrappers.decide_at(trees, reference, threshold)
