@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -262,6 +262,23 @@ def test_rows_come_in_many_kinds_of_files(here):
         assert run("certify", "model.json", name, *"--label y --eps 1000".split())[1] == truth
     for name in ("rows.npz", "rows.svm"):
         assert run(*f"certify model.json {name} --eps 1000".split())[1] == truth
+
+
+@pytest.mark.parametrize("empty_first", [True, False])
+def test_libsvm_files_are_read_as_the_model_read_them(here, empty_first):
+    # XGBoost counts columns as they are written, and what is not stored is missing to it.
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 5)) * (rng.random((300, 5)) < 0.7)
+    y = (X[:, 1] > X[:, 2]).astype(int)
+    dump_svmlight_file(X, y, "rows.svm", zero_based=False)
+    seen, _ = load_svmlight_file("rows.svm", zero_based=empty_first)
+    model = xgb.XGBClassifier(n_estimators=5, max_depth=3).fit(seen, y)
+    model.save_model("sparse.json")
+    assert model.n_features_in_ == 5 + empty_first
+    assert (model.predict(seen) != model.predict(seen.toarray())).any()
+    code, _, err = run(*"predict sparse.json rows.svm --out said.csv".split())
+    assert code == 0, err
+    np.testing.assert_array_equal(pd.read_csv("said.csv").prediction, model.predict(seen))
 
 
 def test_what_is_trained_is_predicted(here):

@@ -200,21 +200,28 @@ def _from_npz(path: Path) -> Table:
 
 
 def _from_libsvm(path: Path, n_columns: int | None) -> Table:
+    """Rows as they are stored: what is missing to one library is 0 to another.
+
+    Files count columns from 1, or as XGBoost and LightGBM read them: from 0. Where no row has a
+    column 0, the model's number of columns tells.
+    """
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(path))
+        X, y = load_svmlight_file(str(path), zero_based=True)
     except ValueError as error:
         raise ValueError(f"{path.name} could not be read as LIBSVM: {error}.") from None
+    if X[:, :1].nnz == 0 and X.shape[1] != n_columns:
+        X = X[:, 1:]
     if n_columns is not None and X.shape[1] < n_columns:
         warnings.warn(
             f"{path.name} names {X.shape[1]} of the model's {n_columns} columns; the last ones are "
-            f"taken as 0. Columns are counted from 1, unless the file has a column 0.",
+            f"taken as empty. Columns are counted from 1, unless the file has a column 0.",
             stacklevel=2,
         )
         X.resize(X.shape[0], n_columns)
     whole = y.astype(np.int64)
-    return Table(X.toarray(), whole if np.array_equal(whole, y) else y)
+    return Table(X, whole if np.array_equal(whole, y) else y)
 
 
 def _shown(names: Any) -> str:
