@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardwood import _check
-from hardwood._check import BoolArray, FloatArray
+from hardwood._check import FloatArray
 from hardwood.attack import cheng, descent, exact, papernot, symbolic
 from hardwood.attack.cheng import ChengSettings
 from hardwood.attack.result import AttackResult
@@ -238,17 +238,8 @@ def _judge(victim: Victim, attempt: Attempt) -> tuple[FloatArray, FloatArray]:
     """Measure the examples and replay them; what fools nobody or leaves the ball is no example."""
     X_adv = victim.unfolded(attempt.X_adv)
     distance = victim.lengths(X_adv)
-    good = np.isfinite(distance) & _inside(victim, X_adv, distance)
+    good = np.isfinite(distance) & victim.contains(X_adv, distance)
     row = np.flatnonzero(good)
     good[row] = victim.fooled(X_adv[row], row)
     X_adv[~good], distance[~good] = np.nan, np.inf
     return X_adv, distance
-
-
-def _inside(victim: Victim, X_adv: FloatArray, distance: FloatArray) -> BoolArray:
-    ball = victim.ball
-    if ball.radius == np.inf:
-        return np.ones(len(X_adv), dtype=bool)
-    if victim.norm != "inf" and not ball.beyond_numbers:
-        return np.asarray(distance <= ball.radius, dtype=bool)
-    return ball.holds(victim.X, X_adv, victim.norm)

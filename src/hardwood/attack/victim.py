@@ -180,6 +180,14 @@ class Victim:
 
         return np.asarray(watched(search, effort, len(problem.X)))
 
+    def contains(self, X_adv: FloatArray, distance: FloatArray) -> BoolArray:
+        """Whether rows at a distance are within the threat."""
+        if self.ball.radius == np.inf:
+            return np.ones(len(X_adv), dtype=bool)
+        if self.norm != "inf" and not self.ball.beyond_numbers:
+            return np.asarray(distance <= self.ball.radius, dtype=bool)
+        return self.ball.holds(self.X, X_adv, self.norm)
+
     def lengths(self, X_adv: FloatArray) -> FloatArray:
         """How far the points are from the rows; infinity for rows of NaN."""
         if self.ball.beyond_numbers:

@@ -290,3 +290,26 @@ def test_cheng_moves_whole_numbers_of_a_frame_by_whole_steps():
             moved = np.abs(found.X_adv.age - frame.age[:40])[found.success]
             assert found.success.any()
             assert set(moved) <= ({0.0} if eps < 1 else {0.0, 1.0})
+
+
+@pytest.mark.parametrize("method", ["exact", "kantchelian"])
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_of_two_examples_as_far_as_the_threat_goes_the_one_inside_is_found(method, beyond):
+    # From -1 to 1e-35 is a step of 1 after rounding, and yet -1 + 1 is 0.
+    threshold = [1.0, 1.0, 1.0]
+    threshold[beyond] = 1e-35
+    trees = hw.Trees(
+        [0, -1, -1, 1, -1, -1, 2, -1, -1],
+        np.array([[one, 0, 0] for one in threshold]).ravel(),
+        [1, 0, 0] * 3,
+        [2, 0, 0] * 3,
+        [True, False, False] * 3,
+        [0, -1, 3, 0, -1, 3, 0, 0, 0],
+        [0, 3, 6, 9],
+        n_features=3,
+    )
+    X = np.zeros((1, 3))
+    X[0, beyond] = -1
+    result = hw.find_adversarial(trees, X, [0], method=method, threat=hw.Threat(1.0))
+    assert result.status.tolist() == ["fooled"]
+    np.testing.assert_array_equal(np.flatnonzero(result.X_adv[0] != X[0]), [1 - beyond])
