@@ -65,3 +65,10 @@ def rows_after_signal(rows, process, number):
     """Rows of a partition that cost some process its life, or its breath."""
     os.kill(process, number)
     return rows
+
+
+def wait_for_ever(patience):
+    """A task that hangs as XGBoost's collective can."""
+    from hardwood.dask.cluster import run_aside  # others have no Dask
+
+    run_aside(threading.Event().wait, patience)

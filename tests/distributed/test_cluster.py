@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 import hardwood as hw
 from distributed import Client
-from faults import EatMemory, SignalAt, rows_after_signal
+from faults import EatMemory, SignalAt, rows_after_signal, wait_for_ever
 from hardwood import dask as hd
 from hardwood.dask import cluster as on_cluster
 from workers import assert_same_trees
@@ -252,6 +252,16 @@ def test_a_lost_worker_costs_some_rounds_and_nothing_else(cluster, kind, n_round
     )
     assert_same_trees(fitted.trees_, wanted.trees_)
     assert cluster.idle()
+
+
+def test_a_part_that_never_ends_does_not_keep_its_worker(cluster):
+    [worker] = cluster.at_least(1)
+    where = {"workers": [worker], "allow_other_workers": False}
+    hangs = cluster.client.submit(wait_for_ever, 0.5, pure=False, **where)
+    assert within(20, lambda: cluster.client.processing()[worker])
+    after = cluster.client.submit(int, 7, pure=False, **where)
+    cluster.client.cancel(hangs, force=True)
+    assert after.result(timeout=30) == 7
 
 
 def test_a_worker_out_of_memory_is_started_again_and_the_fit_goes_on(tmp_path):

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import pickle
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -389,22 +390,59 @@ def work(
         queue.put(pickle.dumps(what))
 
     n_threads = plan.estimator.n_jobs or worker.state.nthreads
-    with connect(
-        meeting.host, meeting.port, name=meeting.name, timeout=meeting.timeout
-    ) as communicator:
-        first = communicator.rank == 0
-        share = Share(
-            plan,
-            coded,
-            plan.stretches(which),
-            held,
-            start,
-            every,
-            tell if first else None,
-            n_threads,
-            asks=first,
-        )
-        outcome = train(share, communicator)
-        if first:
-            tell(outcome)
-        communicator.meet()  # nobody leaves before the model is on its way
+
+    def take_part() -> None:
+        with connect(
+            meeting.host, meeting.port, name=meeting.name, timeout=meeting.timeout
+        ) as communicator:
+            first = communicator.rank == 0
+            share = Share(
+                plan,
+                coded,
+                plan.stretches(which),
+                held,
+                start,
+                every,
+                tell if first else None,
+                n_threads,
+                asks=first,
+            )
+            outcome = train(share, communicator)
+            if first:
+                tell(outcome)
+            communicator.meet()  # nobody leaves before the model is on its way
+
+    run_aside(take_part, 2 * meeting.timeout)
+
+
+def run_aside(call: Callable[[], None], patience: float) -> None:
+    """Run a call of a task on a thread of its own, and leave it there if it does not end.
+
+    XGBoost's collective has been seen to wait for ever when a worker is lost while all of them take
+    leave. On the task's own thread that would keep the worker from all that comes after; so a call
+    is waited for no longer than `patience` seconds after its task was cancelled.
+    """
+    worker = distributed.get_worker()
+    task = worker.state.tasks[worker.get_current_task()]
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="hardwood-fit", daemon=True)
+    thread.start()
+    since: float | None = None
+    while thread.is_alive():
+        thread.join(_PULSE)
+        if task.state == "executing":
+            continue
+        since = since or time.monotonic()
+        if time.monotonic() - since > patience:
+            raise CommunicationError(
+                f"This worker's part of a fit did not end within {patience} s after the fit."
+            )
+    if failures:
+        raise failures[0]
