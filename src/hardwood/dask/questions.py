@@ -15,6 +15,7 @@ from distributed import Client
 from hardwood.dask.collections import is_frame, partitions
 from hardwood.dask.scheduler import telling_of_a_lost_scheduler
 from hardwood.model.given import Given
+from hardwood.report.checks import drawn_check
 from hardwood.threat import Threat
 
 
@@ -207,14 +208,7 @@ def audit(
     rows, labels, n_all = _drawn(X, y, max_rows, seed, timeout)
     report = hw.audit(model, rows, labels, threat, max_rows=max_rows, **options)
     if n_all > len(labels):
-        report.content["checks"].append(
-            {
-                "name": "every row of the collection was asked about",
-                "passed": False,
-                "words": f"The {len(labels):,} rows of this report were drawn from the {n_all:,} "
-                f"rows of a collection, with seed {seed}.",
-            }
-        )
+        report.content["checks"].append(drawn_check(len(labels), n_all, seed))
     return report
 
 

@@ -121,3 +121,21 @@ def unit_checks(trees: Trees, X: FloatArray, reach: Reach, threat: Threat) -> li
         }
     )
     return checks
+
+
+_COLLECTION = "every row of the collection was asked about"
+
+
+def drawn_check(n_rows: int, n_all: int, seed: int) -> dict[str, Any]:
+    """That the rows of a report are not all there are."""
+    return {
+        "name": _COLLECTION,
+        "passed": False,
+        "words": f"The {n_rows:,} rows of this report were drawn from the {n_all:,} rows of a "
+        f"collection, with seed {seed}.",
+    }
+
+
+def without_drawn(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The checks that can be made again from the rows of a report."""
+    return [one for one in checks if one["passed"] or one["name"] != _COLLECTION]

@@ -11,6 +11,7 @@ import hardwood as hw
 from hardwood._check import BoolArray, FloatArray
 from hardwood.model.trees import Trees
 from hardwood.report import findings, regression, words
+from hardwood.report.checks import without_drawn
 from hardwood.report.clock import Clock, Settings, undecided_is_told
 from hardwood.report.findings import LETTER
 from hardwood.report.images import image_rows
@@ -210,7 +211,7 @@ class Replay:
             findings.checks_of(content, problem, reach, self.threat, sourced)
             for sourced in (True, False)
         ]
-        off += ["checks"] * (content["checks"] not in told)
+        off += ["checks"] * (without_drawn(content["checks"]) not in told)
         return _told_check(off)
 
     def _pictured(self) -> bool:
@@ -441,7 +442,7 @@ class RegressionReplay:
             regression.checks_of(content, outputs, outputs.reach(self.threat), self.threat, sourced)
             for sourced in (True, False)
         ]
-        off += ["checks"] * (content["checks"] not in told)
+        off += ["checks"] * (without_drawn(content["checks"]) not in told)
         return _told_check(off)
 
     def _asked(self, rows: findings.Rows, threat: Threat, stage: str) -> Any:
