@@ -254,14 +254,17 @@ def test_a_lost_worker_costs_some_rounds_and_nothing_else(cluster, kind, n_round
     assert cluster.idle()
 
 
-def test_a_part_that_never_ends_does_not_keep_its_worker(cluster):
-    [worker] = cluster.at_least(1)
-    where = {"workers": [worker], "allow_other_workers": False}
-    hangs = cluster.client.submit(wait_for_ever, 0.5, pure=False, **where)
-    assert within(20, lambda: cluster.client.processing()[worker])
-    after = cluster.client.submit(int, 7, pure=False, **where)
-    cluster.client.cancel(hangs, force=True)
-    assert after.result(timeout=30) == 7
+def test_a_part_that_never_ends_does_not_keep_its_worker(tmp_path):
+    alone = Cluster(tmp_path)  # where no test before has ended a worker
+    try:
+        alone.at_least(1)
+        hangs = alone.client.submit(wait_for_ever, 0.5, pure=False)
+        assert within(30, lambda: any(alone.client.processing().values()))
+        after = alone.client.submit(int, 7, pure=False)
+        alone.client.cancel(hangs, force=True)
+        assert after.result(timeout=60) == 7
+    finally:
+        alone.close()
 
 
 def test_a_worker_out_of_memory_is_started_again_and_the_fit_goes_on(tmp_path):
