@@ -360,9 +360,14 @@ ThreadPool& pool() {
 
 }  // namespace
 
-bool in_parallel_loop() { return inside_loop; }
-
-void share_loop(std::size_t n_turns, int n_threads, const LoopBody& body) {
+void run_loop(std::size_t n_turns, int n_threads, const LoopBody& body) {
+  if (n_threads <= 1 || inside_loop) {
+    for (std::size_t turn = 0; turn < n_turns; ++turn) {
+      checkpoint();
+      n_turns += body.call(body.body, turn, 0);
+    }
+    return;
+  }
   ThreadPool& helpers = pool();
   const auto loop = std::make_shared<Loop>(n_turns, n_threads, body);
   inside_loop = true;

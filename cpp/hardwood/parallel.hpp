@@ -23,11 +23,10 @@ struct LoopBody {
         }) {}
 };
 
-/// Whether this thread is inside a loop of several threads.
-bool in_parallel_loop();
-
-/// The loops below with more than one thread.
-void share_loop(std::size_t n_turns, int n_threads, const LoopBody& body);
+/// Make the turns 0 to `n_turns`, and as many more as they make necessary, on up to `n_threads`
+/// threads. A loop inside a loop of several threads stays on its thread. Loops of one thread go
+/// this way, too: bodies are large, and each is compiled once.
+void run_loop(std::size_t n_turns, int n_threads, const LoopBody& body);
 
 /// Call `body(i, thread)` for every i in [0, n) on up to `n_threads` threads, `thread` being below
 /// `n_threads`.
@@ -42,18 +41,11 @@ void share_loop(std::size_t n_turns, int n_threads, const LoopBody& body);
 /// result cannot depend on the number of threads.
 template <class Body>
 void parallel_for(std::size_t n, int n_threads, Body&& body) {
-  if (n_threads <= 1 || n <= 1 || in_parallel_loop()) {
-    for (std::size_t i = 0; i < n; ++i) {
-      checkpoint();
-      body(i, 0);
-    }
-    return;
-  }
   const auto turn = [&](std::size_t i, int thread) -> std::size_t {
     body(i, thread);
     return 0;
   };
-  share_loop(n, n_threads, LoopBody(turn));
+  run_loop(n, n > 1 ? n_threads : 1, LoopBody(turn));
 }
 
 /// Cut [0, n) into blocks of `block` and call `body(begin, end, thread)` for each.
@@ -81,14 +73,7 @@ void parallel_tasks(std::vector<Task> open, int n_threads, Body&& body) {
     for (Task& next : more) open.push_back(std::move(next));
     return more.size();
   };
-  if (n_threads > 1 && !in_parallel_loop()) {
-    share_loop(open.size(), n_threads, LoopBody(turn));
-    return;
-  }
-  while (!open.empty()) {
-    checkpoint();
-    turn(0, 0);
-  }
+  run_loop(open.size(), n_threads, LoopBody(turn));
 }
 
 }  // namespace hardwood

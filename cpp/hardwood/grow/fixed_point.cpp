@@ -247,12 +247,14 @@ GridSum quantise(const GradientColumn& gradients, RowList rows, const Grid& grid
 }
 
 #if HARDWOOD_X86
+[[gnu::target("avx2")]] inline __m256i times_avx2(__m256i a, std::uint32_t b) {
+  return _mm256_mullo_epi32(a, _mm256_set1_epi32(static_cast<int>(b)));
+}
+
 [[gnu::target("avx2")]] inline __m256 dither_avx2(__m256i row, std::uint32_t seed) {
-  const auto times = [](__m256i a, std::uint32_t b) __attribute__((target("avx2"))) {
-    return _mm256_mullo_epi32(a, _mm256_set1_epi32(static_cast<int>(b)));
-  };
-  __m256i z = _mm256_add_epi32(times(row, 0x9e3779b9u), _mm256_set1_epi32(static_cast<int>(seed)));
-  z = times(_mm256_xor_si256(z, _mm256_srli_epi32(z, 15)), 0x85ebca6bu);
+  __m256i z =
+      _mm256_add_epi32(times_avx2(row, 0x9e3779b9u), _mm256_set1_epi32(static_cast<int>(seed)));
+  z = times_avx2(_mm256_xor_si256(z, _mm256_srli_epi32(z, 15)), 0x85ebca6bu);
   z = _mm256_xor_si256(z, _mm256_srli_epi32(z, 13));
   const __m256i odd = _mm256_or_si256(_mm256_srli_epi32(z, 23), _mm256_set1_epi32(1));
   return _mm256_mul_ps(_mm256_cvtepi32_ps(odd), _mm256_set1_ps(0x1p-9f));
