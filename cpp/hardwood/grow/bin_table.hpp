@@ -374,11 +374,6 @@ class BinTable {
     }
   }
 
-  static Split best_of(const std::vector<Split>& splits) {
-    return *std::ranges::max_element(splits,
-                                     [](const Split& a, const Split& b) { return b.beats(a); });
-  }
-
   /// Fill in the thresholds, and the side of missing values where the histogram did not tell:
   /// without such rows they go with the larger number of rows, otherwise (gradients all 0) to the
   /// right.

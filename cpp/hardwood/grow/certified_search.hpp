@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 
 #include "hardwood/bins/end_codes.hpp"
@@ -11,35 +10,17 @@
 #include "hardwood/grow/bin_search.hpp"
 #include "hardwood/grow/certified_histograms.hpp"
 #include "hardwood/grow/fixed_point.hpp"
+#include "hardwood/grow/grower.hpp"
 #include "hardwood/grow/newton.hpp"
+#include "hardwood/grow/split.hpp"
 #include "hardwood/simd.hpp"
 #include "hardwood/types.hpp"
 
 namespace hardwood::grow {
 
-struct CertifiedSplit {
-  double gain = 0;  ///< at first what a split must exceed
-  Feature feature = kLeaf;
+struct CertifiedSplit : SplitOf<GridSum> {  ///< `left` has each ambiguous row where it is worse
   std::uint32_t candidate = 0;
-  float threshold = 0;
-  bool missing_left = false;
   bool left_is_lower = true;  ///< the value of the left child is the lower one
-  GridSum left{};             ///< with each ambiguous row where it is worse
-
-  bool beats(const CertifiedSplit& other) const {
-    return gain > other.gain || (gain == other.gain && feature != kLeaf &&
-                                 (other.feature == kLeaf || feature < other.feature));
-  }
-};
-
-struct CertifiedNode {
-  std::int32_t depth = 0;
-  std::size_t n_rows = 0;  ///< of all parts
-  GridSum total;
-  double value_low = -std::numeric_limits<double>::infinity();
-  double value_high = std::numeric_limits<double>::infinity();
-  CertifiedSplit split;
-  std::size_t left = 0, right = 0;  ///< 0: a leaf
 };
 
 /// Looks for the best split of a node in its histograms.
@@ -57,7 +38,7 @@ class CertifiedSearch {
         grid_(grid),
         monotonic_(monotonic) {}
 
-  SearchedNode searched(const CertifiedNode& node) const {
+  SearchedNode searched(const Node<CertifiedSplit>& node) const {
     return {node.total, grid_, rules_, node.value_low, node.value_high};
   }
 
@@ -128,13 +109,13 @@ class CertifiedSearch {
     if (!criterion.keeps_order(order, left, right)) return;
     const double gain = criterion.gain(left, right);
     if (!(gain > at.best.gain)) return;
-    at.best = {gain,
-               at.feature,
-               static_cast<std::uint32_t>(k),
-               candidates(at)[k],
-               at.missing_left,
-               left_is_lower,
-               left_sum};
+    at.best.gain = gain;
+    at.best.feature = at.feature;
+    at.best.candidate = static_cast<std::uint32_t>(k);
+    at.best.threshold = candidates(at)[k];
+    at.best.missing_left = at.missing_left;
+    at.best.left_is_lower = left_is_lower;
+    at.best.left = left_sum;
   }
 
 #if HARDWOOD_X86

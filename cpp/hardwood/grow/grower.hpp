@@ -57,8 +57,8 @@ struct Family {
 };
 
 /// Grows one tree, the same way for all tables and criteria: which node is next, what its children
-/// may hold, how the tree is written down. Rows are routed where they go when nobody attacks: the
-/// adversary's choices only judge a split.
+/// may hold, how the tree is written down. Where rows go is the table's: where they go when nobody
+/// attacks, or (see certified_tree.hpp) wherever the adversary can send them.
 ///
 /// The table has the rows, sorted or in bins, and finds splits:
 ///
@@ -69,7 +69,8 @@ struct Family {
 ///     plant(root, kept)             the root, with its sums, and its best split
 ///     split(families, n_threads)    move rows to the children and find their best splits
 ///     in_parts()                    whether others have rows of the same nodes
-///     give_back(kept)
+///     give_back(kept)               of a node that stays a leaf
+///     trim(nodes)                   optional: take splits back before the tree is written
 ///     finish(nodes, id_of, tree)    whatever only the table knows about the tree
 ///
 /// The criterion knows what sums over rows mean:
@@ -103,6 +104,7 @@ class Grower {
                  expand(std::move(batch), n_threads, more, driver.is_full());
                });
     for (Open& open : driver.rest()) table_.give_back(std::move(open.kept));
+    if constexpr (requires { table_.trim(nodes_); }) table_.trim(nodes_);
     GrownTree tree;
     const std::vector<NodeId> id_of =
         in_preorder(nodes_, tree, [&](GrownTree& to, const Node& node) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "hardwood/types.hpp"
 
@@ -32,6 +34,12 @@ struct SplitOf : Split {
 
   S left{};  ///< of the rows that go left when nobody attacks
 };
+
+/// Of some splits the one that beats the others.
+template <class S>
+S best_of(const std::vector<S>& splits) {
+  return *std::ranges::max_element(splits, [](const S& a, const S& b) { return b.beats(a); });
+}
 
 /// Some of the 256 bins that a feature can have.
 class BinSet {
