@@ -91,7 +91,7 @@ void read_tile(const SparseTable<X, Index, false>& table, std::size_t first, std
       const auto row = static_cast<std::uint32_t>(*stored);
       if (row > rows.back()) break;
       while (rows[i] < row) ++i;
-      if (rows[i] == row) column.put(table.x[stored - indices], i);
+      if (rows[i] == row) column.put(table.x[static_cast<std::size_t>(stored - indices)], i);
     }
   }
 }

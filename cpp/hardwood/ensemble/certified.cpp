@@ -224,7 +224,7 @@ class Output {
       std::uint16_t* to = reached.row.data();
       for (std::size_t l = 0, first = 0, last = 0; l < leaves_.size(); ++l, first = last) {
         while (last < lists.size() && lists[last].leaf == leaves_[l].node) ++last;
-        for (const std::size_t up : {0, 1}) {
+        for (std::size_t up = 0; up < 2; ++up) {
           reached.start[2 * l + up] = static_cast<std::uint32_t>(to - reached.row.data());
           for (std::size_t k = first; k < last; ++k) {
             const std::uint32_t* const row = lists[k].rows.data();

@@ -102,7 +102,7 @@ class CertifiedHistograms {
           for (const Feature feature : blocks_[b].features) {
             const auto f = static_cast<std::size_t>(feature);
             Cell* const cells = of_block(table, b) + 2 * codes_.place_of(f) * codes_.n_codes();
-            for (const std::size_t side : {0, 1}) {
+            for (std::size_t side = 0; side < 2; ++side) {
               visit(cells + side * codes_.n_codes(), codes_.candidates(f).size());
             }
             if (codes_.has_missing(f)) visit(cells + codes_.missing_code(), std::size_t{1});

@@ -134,7 +134,7 @@ class CertifiedSearch {
     alignas(32) std::int32_t g[2][kLanes], h[2][kLanes];
     for (std::size_t group = 0; group < candidates(at).size(); group += kLanes) {
       unsigned promising[2] = {0, 0};
-      for (const std::size_t side : {0, 1}) {
+      for (std::size_t side = 0; side < 2; ++side) {
         const auto* const cells =
             reinterpret_cast<const __m256i*>(at.cells + side * codes_.n_codes() + group);
         __m256i first = _mm256_loadu_si256(cells), second = _mm256_loadu_si256(cells + 1);
@@ -160,7 +160,7 @@ class CertifiedSearch {
       for (; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
         if (group + lane >= candidates(at).size()) break;
-        for (const std::size_t side : {0, 1}) {
+        for (std::size_t side = 0; side < 2; ++side) {
           if (promising[side] >> lane & 1) {
             judge(at, group + lane, side == 0, {g[side][lane], h[side][lane], 0});
           }
