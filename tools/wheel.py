@@ -2,8 +2,9 @@
 
 One wheel for Python 3.11, one of the stable ABI for 3.12 and all that follow; which of them are
 made depends on the interpreters that are found (``python3.11``, ``python3.12`` or newer on the
-PATH, or named in WHEEL_PYTHONS). auditwheel gives them the oldest manylinux tag that their symbols
-allow, which is that of this machine; the workflow builds in an older image, for older machines.
+PATH, or named in WHEEL_PYTHONS); what is left out is said. The stable ABI is also tried with the
+newest interpreter. auditwheel gives the wheels the oldest manylinux tag that their symbols allow,
+which is that of this machine; the workflow builds in an older image, for older machines.
 """
 
 import os
@@ -16,11 +17,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUILD, DIST = ROOT / "build", ROOT / "dist"
 NEWEST = 20  # minor versions of Python that are looked for
+COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cl", "cmake", "make", "ninja")
 
 
 def interpreter(minor):
     """A Python of that version, if there is one that runs."""
-    python = shutil.which(f"python3.{minor}")
+    own = sys.executable if sys.version_info[1] == minor else None
+    python = shutil.which(f"python3.{minor}") or own
     if python is None:
         return None
     works = subprocess.run([python, "-c", "import venv"], capture_output=True, check=False)
@@ -28,12 +31,16 @@ def interpreter(minor):
 
 
 def interpreters():
-    """The oldest supported Python, and one that speaks the stable ABI."""
+    """For each wheel the interpreters that build and try it: the first one builds."""
     given = os.environ.get("WHEEL_PYTHONS")
     if given:
-        return given.split()
-    stable = next(filter(None, map(interpreter, range(12, NEWEST))), None)
-    return list(filter(None, [interpreter(11), stable])) or [sys.executable]
+        return [[python] for python in given.split()]
+    oldest, stable = ([found for found in map(interpreter, minors) if found]
+                      for minors in ([11], range(12, NEWEST)))  # fmt: skip
+    for name, found in (("Python 3.11", oldest), ("the stable ABI, from Python 3.12 on", stable)):
+        if not found:
+            print(f"No wheel for {name}: no such interpreter is on the PATH", flush=True)
+    return [list(dict.fromkeys([found[0], found[-1]])) for found in (oldest, stable) if found]
 
 
 def run(*words, **more):
@@ -68,6 +75,8 @@ def try_out(python, wheel):
         venv_folder = Path(folder) / "venv"
         run(python, "-m", "venv", venv_folder)
         bare = {"PATH": str(venv_folder / "bin"), "HOME": folder}
+        there = [name for name in COMPILERS if shutil.which(name, path=bare["PATH"])]
+        assert not there, f"the environment has {there}"
         bare |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         home = {**bare, "HOME": os.environ.get("HOME", folder)}  # pip's settings are at home
         run(
@@ -86,9 +95,10 @@ def try_out(python, wheel):
 def main():
     for old in DIST.glob("*.whl"):
         old.unlink()
-    for python in interpreters():
+    for python, *others in interpreters():
         wheel = build(python)
-        try_out(python, wheel)
+        for one in (python, *others):
+            try_out(one, wheel)
         print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
 
 

@@ -1,5 +1,6 @@
 """The hardwood command as a user meets it."""
 
+import io
 import re
 import subprocess
 import sys
@@ -8,11 +9,24 @@ import pytest
 
 import hardwood
 from command import run
-from hardwood.cli.main import COMMANDS
+from hardwood.cli.main import COMMANDS, main
 
 
 def test_version():
     assert run("--version").stdout == f"hardwood {hardwood.__version__}\n"
+
+
+def test_an_output_that_knows_no_arrows_gets_question_marks(monkeypatch):
+    """Such as a file of Windows, in which the words of an audit ended the command."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "argv", ["hardwood", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    out.write("0.3253 → 0.32515")
+    out.flush()
+    assert out.buffer.getvalue().endswith(b"0.3253 ? 0.32515")
 
 
 def test_help_names_the_commands():

@@ -1,6 +1,7 @@
 """The hardwood command: one file a subcommand, put together here."""
 
 import importlib
+import io
 import logging
 import sys
 import warnings
@@ -23,8 +24,16 @@ COMMANDS = (
 )
 
 
+def _tolerate_encodings() -> None:
+    """Print ? for what the output cannot encode: a file that Windows opens has no arrows."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     """Run the command line; what the user can mend is one line, not a traceback."""
+    _tolerate_encodings()
     try:
         import typer
 
