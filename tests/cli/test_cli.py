@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -21,6 +22,7 @@ def test_an_output_that_knows_no_arrows_gets_question_marks(monkeypatch):
     out = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "argv", ["hardwood", "--version"])
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # main has its own
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
