@@ -94,7 +94,7 @@ def test_every_command_has_an_example():
     assert told == set(cli.COMMANDS)
 
 
-@pytest.mark.parametrize("line", example_lines())
+@pytest.mark.parametrize("line", list(example_lines()))
 def test_the_examples_of_the_help_run(line, here):
     if line.split()[1] == "check":
         run(*shlex.split("audit model.json rows.csv --label y --eps 0.1 --out report.json"))

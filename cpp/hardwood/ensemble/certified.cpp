@@ -528,6 +528,8 @@ class Output {
         LeafSums& sum = sums[at.leaf[k] * kLanes + k % kLanes];
         sum.g += g_sum.term(weight_of..., double{at.gradient[k]});
         sum.h += h_sum.term(weight_of..., double{at.hessian[k]});
+      } else {
+        static_cast<void>(g_sum), static_cast<void>(h_sum);  // Clang warns of captures nobody reads
       }
     };
     if (round_.weight.empty() && round_.sampled.empty()) {
