@@ -607,7 +607,12 @@ def _examine(user: User, rng: np.random.Generator, tally: Tally, n_rows: int) ->
         return
     X, moves = X.iloc[kept], [m for m in found if m is not None]
     threshold = float(rng.choice([0.3, 0.5, 0.62])) if user.proba and rng.random() < 0.35 else None
-    label = user.label(table_of(user, plan.columns, moves, X), threshold)
+    table = table_of(user, plan.columns, moves, X)
+    try:
+        label = user.label(table, threshold)
+    except ValueError:  # such as a bin without rows before an encoder that knows no others
+        tally.refused["the source refuses a value that the threat allows"] += 1
+        return
     labels = np.split(label, np.cumsum([len(m.rows) for m in moves])[:-1])
     y = np.array([one[0] for one in labels])
     flip = rng.random(len(y)) < 0.15

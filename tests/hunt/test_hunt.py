@@ -134,3 +134,11 @@ def test_a_planted_error_in_the_columns_of_users_is_found(monkeypatch):
     for number in range(3):
         columns.hunt_one("native our boosting", seed=0, number=number, tally=tally)
     assert {"certify", "minimal_distance"} <= {what.split()[0].strip(":") for what in tally.wrong}
+
+
+def test_a_source_that_refuses_what_the_threat_allows_does_not_end_the_hunt():
+    """A bin without rows, before a one-hot encoder: the pipeline takes no number of this bin."""
+    tally = Tally()
+    columns.hunt_one("pipeline, again", seed=811, number=67, tally=tally)
+    assert not tally.wrong
+    assert dict(tally.refused) == {"the source refuses a value that the threat allows": 1}
