@@ -192,17 +192,20 @@ def rows(
     return table
 
 
-def whole_columns(X: Any) -> list[str]:
-    """Names of the columns of a data frame that hold whole numbers or truth values."""
-    names = column_names(X) or []
-    return [name for name in names if is_whole(X[name].dtype)]
+def whole_columns(X: Any) -> list[int]:
+    """Columns of a data frame that hold whole numbers or truth values."""
+    return [at for at, dtype in enumerate(_dtypes(X)) if is_whole(dtype)]
 
 
-def truth_columns(X: Any) -> list[str]:
-    """Names of the columns of a data frame that hold truth values."""
-    names = column_names(X) or []
-    kinds = {name: getattr(X[name].dtype, "kind", str(X[name].dtype)) for name in names}
-    return [name for name, kind in kinds.items() if kind in ("b", "Boolean")]
+def truth_columns(X: Any) -> list[int]:
+    """Columns of a data frame that hold truth values."""
+    kinds = [getattr(dtype, "kind", str(dtype)) for dtype in _dtypes(X)]
+    return [at for at, kind in enumerate(kinds) if kind in ("b", "Boolean")]
+
+
+def _dtypes(X: Any) -> list[Any]:
+    """What the columns of a data frame hold, whatever they are called; none of an array."""
+    return [] if getattr(X, "columns", None) is None else list(X.dtypes)
 
 
 def is_whole(dtype: Any) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hardwood as hw
-from hardwood.threat.frame import integer_columns
+from hardwood.verify.problem import kinds_of_columns
 
 NAN, INF = float("nan"), float("inf")
 NAMES = ["age", "income", "job", "city"]
@@ -183,10 +183,16 @@ def test_integer_columns_of_frames():
     frame = pd.DataFrame(columns)
     frame["e"] = pd.array([1, None], dtype="Int64")
     frame["f"] = pd.Categorical([1, 2])
-    assert integer_columns(frame) == [0, 2, 4]
-    assert integer_columns(frame, ["e", "b", "a"]) == [0, 2]
-    assert integer_columns(pl.DataFrame(columns)) == [0, 2]
-    assert integer_columns(np.ones((2, 2), dtype=int)) == []
+    assert kinds_of_columns(None, frame) == ((0, 2, 4), (2,))
+    assert kinds_of_columns(["e", "b", "a"], frame) == ((0, 2), ())
+    assert kinds_of_columns(None, pl.DataFrame(columns)) == ((0, 2), (2,))
+    assert kinds_of_columns(None, np.ones((2, 2), dtype=int)) == ((), ())
+    # LightGBM writes spaces as underscores.
+    spaced = pd.DataFrame({"n loans": [1, 2], "is new": [True, False]})
+    assert kinds_of_columns(["is_new", "n_loans"], spaced) == ((0, 1), (0,))
+    # Columns that are called by numbers are read in their order, whatever the model calls them.
+    numbered = frame.set_axis(range(6), axis=1)
+    assert kinds_of_columns(list("abcdef"), numbered) == ((0, 2, 4), (2,))
 
 
 def test_one_hot_groups():

@@ -47,7 +47,10 @@ class Answers:
     def _example_columns(self, X: Any, said: dict[str, Any]) -> dict[str, Any]:
         """The columns of an example; one with the name of something said is told apart."""
         if self.given is not None and self.given.is_frame:
-            named = {name: np.asarray(X[name]) for name in X.columns}
+            named = {
+                name if isinstance(name, str) else f"x{at}": np.asarray(X[name])
+                for at, name in enumerate(X.columns)
+            }
         else:
             names = [f"x{f}" for f in range(X.shape[1])]
             if self.given is not None and self.given.names != list(range(X.shape[1])):

@@ -66,6 +66,8 @@ class Given:
         """What the columns are called: as in the frame, by the model, or by their positions."""
         frame = _check.column_names(self.X)
         known = None if self.trees is None else self.trees.feature_names
+        if frame is None and self.is_frame:  # called by numbers, and read in their order
+            return list(self.X.columns)
         if known is None:
             return frame or list(range(self.table.shape[1]))
         if frame is None:
@@ -80,8 +82,9 @@ class Given:
 
     @property
     def is_frame(self) -> bool:
-        """Whether the rows came as a data frame with names."""
-        return _check.column_names(self.X) is not None
+        """Whether the rows came as a data frame, each of whose columns has a name of its own."""
+        columns = getattr(self.X, "columns", None)
+        return columns is not None and len(set(columns)) == len(columns)
 
     def value(self, column: int, number: float, row: int | None = None) -> Any:
         """A number of a column as its user writes it; `row`: what this row holds, if it is that."""

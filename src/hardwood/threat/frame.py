@@ -1,6 +1,5 @@
 """What a data frame says about its columns: which hold whole numbers, and how far they spread."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,16 +8,6 @@ from hardwood import _check
 from hardwood.threat.steps import is_number, plain
 
 _PERCENTILES = (5, 95)
-
-
-def integer_columns(X: Any, feature_names: Sequence[str] | None = None) -> list[int]:
-    """The columns of a data frame that hold integers or truth values; none of an array.
-
-    Positions are those of `feature_names`, a model's own order of the columns, where it is given.
-    """
-    names = list(feature_names) if feature_names is not None else _check.column_names(X) or []
-    places = [_check.named(name, names) for name in _check.whole_columns(X)]
-    return sorted(place for place in places if place is not None)
 
 
 def _kind(column: Any) -> str:

@@ -225,13 +225,20 @@ def _check_blanks(trees: Trees, reach: Reach) -> None:
 def kinds_of_columns(
     names: Sequence[str] | None, X: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The features that are integer columns of a data frame, and those of truth values."""
-    known = list(names or [])
+    """The features that are integer columns of a data frame, and those of truth values.
 
-    def places(columns: list[str]) -> tuple[int, ...]:
-        return tuple(known.index(name) for name in columns if name in known)
+    `names` are what the model calls its features; columns are matched to them as rows are.
+    """
+    whole, truths = _check.whole_columns(X), _check.truth_columns(X)
+    frame = _check.column_names(X)
+    if names is None or frame is None:  # then rows are read in the frame's order
+        return tuple(whole), tuple(truths)
+    place = [_check.named(name, frame) for name in names]
 
-    return places(_check.whole_columns(X)), places(_check.truth_columns(X))
+    def features(columns: list[int]) -> tuple[int, ...]:
+        return tuple(feature for feature, at in enumerate(place) if at in columns)
+
+    return features(whole), features(truths)
 
 
 def _warn_of_sparse(trees: Trees, X: Any) -> None:

@@ -116,14 +116,28 @@ def open_model(
 ) -> tuple[Trees, gate.Reference | None]:
     """As `load_model`, with whom to ask what a foreign model itself says of rows.
 
-    `like` is a table that will be asked about: a dump does not know how many columns there are.
+    `like` is a table that will be asked about: a dump does not know how many columns there are, and
+    a model that was trained on an array does not know what they are called.
     `threshold` is the probability from which on the second of two classes is said.
     """
     _check.need_values(like if X is None else X)
     trees, reference = _open(source, X, unsaid, like)
+    trees = _called_as(trees, like)
     return (
         (trees, reference) if threshold is None else wrappers.decide_at(trees, reference, threshold)
     )
+
+
+def _called_as(trees: Trees, like: Any) -> Trees:
+    """The model with names of its columns; one without takes those of the frame it is asked about.
+
+    Such a model reads a frame in the frame's order, so these are the names that its user knows, and
+    that a threat says.
+    """
+    names = None if like is None else _check.column_names(like)
+    if names is None or trees.feature_names is not None or len(names) != trees.n_features:
+        return trees
+    return trees if len(set(names)) < len(names) else trees.replace(feature_names=names)
 
 
 def _open(
