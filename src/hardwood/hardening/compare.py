@@ -161,6 +161,11 @@ def compare(
     True
     """
     threat = threat_of(threat)
+    if not isinstance(models, Sequence) or isinstance(models, str) or not len(models):
+        raise ValueError(
+            f"models must be a list of one or more models, got {models!r}; for one model pass a "
+            f"list of one."
+        )
     called = _names(models, names)
     sizes = np.unique([0.0, 1.0, *map(float, multiples)])
     curves = [

@@ -147,6 +147,18 @@ def _only(parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: parameters[name] for name in names}
 
 
+def _damped(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The same for our Huber loss, where the source's library has another one.
+
+    Others take 1 for its hessian. Ours, as XGBoost's, has the true one, which vanishes where rows
+    are far off: leaves of such rows would take enormous steps if nothing held them back.
+    """
+    if parameters.get("loss") != "huber":
+        return parameters
+    held = {name: max(1.0, parameters[name]) for name in ("reg_lambda", "min_child_weight")}
+    return {**parameters, **held}
+
+
 _LIGHTGBM_OBJECTIVES: dict[str, dict[str, Any]] = {
     "binary": {},
     "multiclass*": {},
@@ -227,7 +239,7 @@ def _lightgbm(model: Any) -> Recipe:
         parameters["quantile"] = float(value["alpha"])
     if loss == "huber":
         parameters["huber_slope"] = float(value["alpha"])
-    return Recipe(recipe.kind, {**recipe.parameters, **parameters})
+    return Recipe(recipe.kind, _damped({**recipe.parameters, **parameters}))
 
 
 _CATBOOST_OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -274,7 +286,7 @@ def _catboost(model: Any) -> Recipe:
     cats = model.get_cat_feature_indices()
     if cats:
         parameters["categorical_features"] = sorted(cats)
-    return Recipe(recipe.kind, {**recipe.parameters, **parameters})
+    return Recipe(recipe.kind, _damped({**recipe.parameters, **parameters}))
 
 
 def _catboost_share(given: Mapping[str, Any]) -> float:
@@ -360,9 +372,13 @@ def _gradient_boosting(model: Any, given: dict[str, Any]) -> Recipe:
         "min_samples_leaf": _count(given["min_samples_leaf"]),
         "subsample": float(given["subsample"]),
     }
-    if recipe.parameters.get("loss") == "quantile":
+    loss = recipe.parameters.get("loss")
+    if loss == "quantile":
         parameters["quantile"] = float(given["alpha"])
-    return Recipe(recipe.kind, {**recipe.parameters, **parameters})
+    if loss == "huber":  # alpha is a share of the rows; the slope that it came to is in y's unit
+        slope = getattr(getattr(getattr(model, "_loss", None), "closs", None), "delta", None)
+        parameters |= {"huber_slope": float(slope)} if slope else {}
+    return Recipe(recipe.kind, _damped({**recipe.parameters, **parameters}))
 
 
 def _count(given: Any) -> int:

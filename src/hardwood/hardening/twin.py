@@ -7,6 +7,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from hardwood import _check
 from hardwood.errors import UnsupportedModelError
 from hardwood.estimators.boosting import (
     RobustGradientBoostingClassifier,
@@ -80,6 +81,7 @@ def harden(
     True
     """
     threat = threat_of(threat)
+    _check_width(model, X)
     core, kept = _inside(model)
     recipe = recipe_of(core)
     estimator = _estimator(recipe, threat, changes)
@@ -154,6 +156,20 @@ def _kept(transformer: ColumnTransformer) -> list[Any]:
             continue
         read.update(transformer._transformer_to_input_indices[name])
     return [column for at, column in enumerate(columns) if at in read]
+
+
+def _check_width(model: Any, X: Any) -> None:
+    """Refuse other columns than the model's: its twin would learn from what the model never saw."""
+    width = getattr(model, "n_features_in_", None)
+    if width is None or width == _width(X):
+        return
+    named, names = getattr(model, "feature_names_in_", None), _check.column_names(X)
+    differ = set() if named is None or names is None else set(names) ^ set(map(str, named))
+    shown = f", such as {sorted(differ)[0]!r}" if differ else ""
+    raise ValueError(
+        f"X has {_width(X)} features but the model was trained on {width}{shown}; harden needs the "
+        f"columns that the model itself takes."
+    )
 
 
 def _width(X: Any) -> int:

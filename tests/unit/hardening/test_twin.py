@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -247,3 +248,41 @@ def test_truth_values_turn_alike_in_a_pipeline_and_in_its_twin(step):
         assert certificate.X_adv["owner"].dtype == bool
     report = hw.audit(source, X, y, threat, twin=twin)
     assert all(claim["passed"] for claim in report.check(source, X, y, twin=twin))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        GradientBoostingRegressor(loss="huber", n_estimators=20, random_state=0),
+        lightgbm.LGBMRegressor(objective="huber", n_estimators=20, verbose=-1, n_jobs=1),
+        catboost.CatBoostRegressor(loss_function="Huber:delta=1", iterations=20, verbose=False),
+    ],
+    ids=lambda source: type(source).__name__,
+)
+@pytest.mark.parametrize("unit", [1, 30])
+def test_twins_with_the_huber_loss_stay_among_the_targets(source, unit):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(500, 3))
+    target = unit * (rows[:, 0] + 0.5 * rows[:, 1] ** 2)
+    twin = hw.harden(source.fit(rows, target), rows, target, 0.01, n_jobs=1)
+    error = np.abs(twin.predict(rows) - target).mean()
+    assert error < np.abs(np.median(target) - target).mean()
+    assert np.abs(twin.predict(rows)).max() < 2 * np.abs(target).max()
+
+
+def test_a_twin_needs_the_columns_of_its_model():
+    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    model = DecisionTreeClassifier(max_depth=3).fit(frame, Y)
+    with pytest.raises(ValueError, match="X has 2 features but the model was trained on 3, such a"):
+        hw.harden(model, frame[["a", "b"]], Y, EPS)
+    with pytest.raises(ValueError, match="model was trained on 3, such as 'label'"):
+        hw.harden(model, frame.assign(label=Y), Y, EPS)
+    with pytest.raises(ValueError, match="X has 2 features but the model was trained on 3; harden"):
+        hw.harden(model, X[:, :2], Y, EPS)
+    assert hw.harden(model, frame, Y, EPS).feature_names_in_.tolist() == list("abc")
+
+
+@pytest.mark.parametrize("models", [[], "model.json", DecisionTreeClassifier()])
+def test_compare_needs_a_list_of_models(models):
+    with pytest.raises(ValueError, match="models must be a list of one or more models, got"):
+        hw.compare(models, X, Y, EPS)
