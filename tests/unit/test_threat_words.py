@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hardwood as hw
+from hardwood.threat import enlarged
 from hardwood.verify.problem import kinds_of_columns
 
 NAN, INF = float("nan"), float("inf")
@@ -422,3 +423,41 @@ def test_a_start_from_a_frame():
     assert array.integer is None
     with pytest.raises(ValueError, match="share must be a finite number >= 0, got share=-1"):
         hw.Threat.from_frame(frame, share=-1)
+
+
+def test_sets_have_no_order():
+    for what in ({"eps": {0.1, 0.2}}, {"eps": 0.1, "low": {0, 1}}, {"eps": 0.1, "high": {2}}):
+        with pytest.raises(ValueError, match="must not be a set, which has no order"):
+            hw.Threat(**what)
+    assert hw.Threat({"job": {"a": {"b"}}}).eps == {"job": {"a": ["b"]}}
+
+
+def test_a_series_of_pandas_names_its_columns():
+    frame = pd.DataFrame({"a": [0.0, 1.0], "b": [0.0, 4.0]})
+    threat = hw.Threat(frame.max() / 4, low=frame.min(), high=frame.max())
+    assert threat == hw.Threat({"a": 0.25, "b": 1.0}, low={"a": 0, "b": 0}, high={"a": 1, "b": 4})
+    # In a table with another order of columns these are still the same columns.
+    assert threat.reach(2, ["b", "a"]).limits[:, 0].tolist() == [1.0, 0.25]
+    assert hw.Threat(pd.Series([0.1, 0.2])) == hw.Threat([0.1, 0.2])
+
+
+def test_multiples_of_shares_go_beyond_the_whole_value_in_curves_and_in_audits():
+    share = hw.Threat(hw.relative(0.6))
+    low, high = enlarged(share, 2).ball([[10.0, -10.0]])
+    np.testing.assert_allclose([low[0], high[0]], [[-2, -22], [22, 2]])
+    stump = hw.Trees(
+        [0, -1, -1], [-0.1, 0, 0], [1, -1, -1], [2, -1, -1], [False] * 3, [0, -1, 1], [0, 3]
+    )
+    curve = hw.certified_accuracy(stump, [[1.0]], [1], [1, 1.8, 2], threat=share)
+    proven = [
+        hw.certify(stump, [[1.0]], [1], enlarged(share, k)).certified_accuracy for k in (1, 1.8, 2)
+    ]
+    assert curve.certified_accuracy.tolist() == proven == [1, 1, 0]
+    regression = stump.replace(task="regression")
+    report = hw.audit(regression, [[1.0], [2.0]], [1.0, 1.0], share, n_jobs=1)
+    assert [at["found"] for at in report.content["strength"]] == [0, 0, 0, 0, 0, 0, 2, 2]
+
+
+def test_a_frame_without_rows_has_no_spread():
+    with pytest.raises(ValueError, match="X has no rows"):
+        hw.Threat.from_frame(pd.DataFrame({"a": []}))

@@ -17,7 +17,7 @@ from hardwood.model.trees import Trees
 from hardwood.report import checks, findings, words
 from hardwood.report.clock import Clock, Settings, undecided_is_told
 from hardwood.report.findings import Rows
-from hardwood.threat import Reach, Threat
+from hardwood.threat import Reach, Threat, enlarged
 from hardwood.verify.output import OutputRange, output_range
 from hardwood.verify.problem import Outputs
 
@@ -207,7 +207,7 @@ def strength_of(
         if multiple == 1:
             sides = {side: getattr(known, side)[at] for side in SIDES}
         else:
-            stronger = asked(rows, threat * multiple, f"{multiple:g} times the threat")
+            stronger = asked(rows, enlarged(threat, multiple), f"{multiple:g} times the threat")
             sides = {side: getattr(stronger, side) for side in SIDES}
         yield {
             "multiple": multiple,

@@ -2,7 +2,16 @@
 
 from hardwood.threat.reach import Reach
 from hardwood.threat.steps import ANY, Relative, relative
-from hardwood.threat.threat import NORMS, Norm, NormLike, Threat, as_threat, check_norm, threat_of
+from hardwood.threat.threat import (
+    NORMS,
+    Norm,
+    NormLike,
+    Threat,
+    as_threat,
+    check_norm,
+    enlarged,
+    threat_of,
+)
 
 __all__ = [
     "ANY",
@@ -14,6 +23,7 @@ __all__ = [
     "Threat",
     "as_threat",
     "check_norm",
+    "enlarged",
     "relative",
     "threat_of",
 ]

@@ -27,6 +27,8 @@ def steps_of(X: Any, share: float) -> dict[str, Any]:
     share = plain(share)
     if not is_number(share) or not 0 <= share < np.inf:
         raise ValueError(f"share must be a finite number >= 0, got share={share!r}.")
+    if getattr(X, "columns", None) is not None and len(X) == 0:
+        raise ValueError("X has no rows, so its columns have no spread; pass at least two.")
     if getattr(X, "columns", None) is None:
         table = _check.as_table(X)
         return {"eps": [share * _spread(table[:, f]) for f in range(table.shape[1])]}

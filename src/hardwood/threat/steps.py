@@ -36,11 +36,6 @@ class Relative:
                 raise ValueError(
                     f"A share of the value must be a finite number >= 0, got {side}={share!r}."
                 )
-        if self.down > 1:
-            raise ValueError(
-                f"A value can be lowered by at most its whole size, a share of 1, got "
-                f"down={self.down!r}; shares are no percentages: .1 is a tenth."
-            )
 
     def __repr__(self) -> str:
         shares = [self.down] if self.down == self.up else [self.down, self.up]
@@ -70,7 +65,14 @@ def relative(down: float, up: float | None = None) -> Relative:
     >>> print(low, high)
     [[50000.]] [[60000.]]
     """
-    return Relative(plain(down), plain(down if up is None else up))
+    shares = Relative(plain(down), plain(down if up is None else up))
+    # Not in `Relative`: distances in multiples of a threat go beyond.
+    if shares.down > 1:
+        raise ValueError(
+            f"A value can be lowered by at most its whole size, a share of 1, got "
+            f"down={shares.down!r}; shares are no percentages: .1 is a tenth."
+        )
+    return shares
 
 
 def is_number(given: Any) -> bool:

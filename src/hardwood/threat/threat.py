@@ -15,6 +15,7 @@ from hardwood.threat.frame import steps_of
 from hardwood.threat.reach import Reach
 from hardwood.threat.steps import (
     ANY,
+    Relative,
     check_step,
     entries,
     is_number,
@@ -22,6 +23,7 @@ from hardwood.threat.steps import (
     is_step,
     pair,
     plain,
+    relative,
     scaled,
 )
 from hardwood.threat.table import TableFacts
@@ -141,6 +143,7 @@ class Threat:
     ) -> None:
         if isinstance(one_hot, str) or not isinstance(one_hot, Iterable):
             raise ValueError(f"one_hot must be a list of groups of columns, got {one_hot!r}.")
+        eps, low, high = _by_column("eps", eps), _by_column("low", low), _by_column("high", high)
         given = {
             "eps": {} if isinstance(eps, tuple) and not eps else plain(eps),
             "norm": check_norm(norm),
@@ -248,13 +251,11 @@ class Threat:
             raise ValueError(
                 f"eps={self.eps} counts features (norm=0), it is no size; make a new Threat."
             )
-        if is_step(self.eps):
-            eps = scaled(self.eps, factor)
-        elif isinstance(self.eps, Mapping):
-            eps = {column: scaled(step, factor) for column, step in self.eps.items()}
-        else:
-            eps = [scaled(step, factor) for step in self.eps]
-        return Threat(**{**self._given(), "eps": eps})
+        larger = enlarged(self, factor)
+        for step in [larger.eps] if is_step(larger.eps) else dict(entries(larger.eps)).values():
+            if isinstance(step, Relative):
+                relative(step.down, step.up)  # refuses more than the whole value
+        return larger
 
     __rmul__ = __mul__
 
@@ -427,9 +428,37 @@ def as_threat(eps: Any, threat: Threat | None, norm: Norm = "inf") -> Threat:
     return threat
 
 
+def enlarged(threat: Threat, factor: float) -> Threat:
+    """A threat with steps that many times as large, as distances in multiples of it mean them.
+
+    Shares go beyond the whole value there, which nobody means who writes a threat.
+    """
+    eps = threat.eps
+    if is_step(eps):
+        eps = scaled(eps, factor)
+    elif isinstance(eps, Mapping):
+        eps = {column: scaled(step, factor) for column, step in eps.items()}
+    else:
+        eps = [scaled(step, factor) for step in eps]
+    return Threat(**{**threat._given(), "eps": eps})
+
+
 def threat_of(given: Threat | float) -> Threat:
     """A threat as it is, or that of one size for all columns."""
     return given if isinstance(given, Threat) else Threat(given)
+
+
+def _by_column(what: str, given: Any) -> Any:
+    """Numbers of columns in a form that says which is whose."""
+    if isinstance(given, set | frozenset):
+        raise ValueError(
+            f"{what} must not be a set, which has no order, got {what}={given!r}; pass a list with "
+            f"one entry per feature, or a mapping from feature name."
+        )
+    index: Any = getattr(given, "index", None)  # of a pandas series, such as X.std() of a frame
+    if hasattr(given, "to_dict") and all(isinstance(name, str) for name in index):
+        return given.to_dict()
+    return given
 
 
 def _columns(what: str, given: Any) -> tuple[int | str, ...]:
