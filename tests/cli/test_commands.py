@@ -136,6 +136,16 @@ def test_a_share_of_the_spread_is_that_of_the_rows(here):
     assert json.loads(out)["threat"]["code"] == repr(hw.Threat.from_frame(rows, share=0.2))
 
 
+def test_a_model_file_without_names_is_asked_in_those_of_the_table(here):
+    table = pd.read_csv("train.csv")
+    X, y = table.drop(columns="y"), table.y
+    xgb.XGBClassifier(n_estimators=15, max_depth=3).fit(X.to_numpy(), y).save_model("nameless.json")
+    how = ["rows.csv", "--label", "y", "--threat", "threat.toml", "--json"]
+    named, nameless = (run("certify", model, *how) for model in ("model.json", "nameless.json"))
+    assert nameless == named
+    assert run("audit", "nameless.json", *how[:3], "--share", "0.1", "--out", "r.html")[0] == 0
+
+
 def test_labels_that_the_table_calls_otherwise(here):
     for name in ("rows", "train"):
         table = pd.read_csv(f"{name}.csv")
@@ -357,6 +367,7 @@ MISTAKES = [
     ("audit model.json empty.csv --label y --eps 1", "empty.csv could not be read as .csv: No col"),
     ("audit model.json rows.csv --label y --eps 1 --out no/r.html", "there is no directory no."),
     ("audit model.json rows.csv --label y --eps 1 --out r.pdf", "--out must end in .html or .json"),
+    ("attack nothing.json rows.csv --label y --out x.pdf", "x.pdf must end in .csv, .csv.gz, .par"),
     ("audit model.json rows.csv --label y", "in one way: --eps NUMBER, --share NUMBER or --threat"),
     (
         "audit model.json rows.csv --label y --eps 1 --share 0.1",

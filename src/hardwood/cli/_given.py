@@ -364,17 +364,26 @@ def writable(path: Path) -> Path:
     return path
 
 
+def _ending(path: Path) -> str:
+    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+
+
+def writable_rows(path: Path) -> Path:
+    """Refuse a name that no table can be written to, before any work is done."""
+    if _ending(path) not in (".csv", ".csv.gz", ".parquet", ".feather"):
+        raise ValueError(f"{path.name} must end in .csv, .csv.gz, .parquet or .feather.")
+    return writable(path)
+
+
 def write_rows(path: Path, frame: Any) -> None:
-    """Write a table by the ending of its name."""
-    kind = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    if kind in (".csv", ".csv.gz"):
-        frame.to_csv(path, index=False)
-    elif kind == ".parquet":
+    """Write a table by the ending of its name, one that `writable_rows` takes."""
+    kind = _ending(path)
+    if kind == ".parquet":
         frame.to_parquet(path, index=False)
     elif kind == ".feather":
         frame.to_feather(path)
     else:
-        raise ValueError(f"{path.name} must end in .csv, .csv.gz, .parquet or .feather.")
+        frame.to_csv(path, index=False)
 
 
 def show(facts: dict[str, Any], as_json: bool) -> None:

@@ -41,7 +41,7 @@ def attack(
       hardwood attack model.json rows.csv --label y --eps 0.1 --method descent
     """  # noqa: D301
     if out is not None:
-        given.writable(out)
+        given.writable_rows(out)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     asked = None

@@ -40,7 +40,7 @@ def certify(
     """  # noqa: D301
     given.share_of(least)
     if out is not None:
-        given.writable(out)
+        given.writable_rows(out)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     asked = given.read_threat(threat, eps, norm, low, high, share, rows.X)

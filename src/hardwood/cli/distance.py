@@ -41,7 +41,7 @@ def distance(
       hardwood distance model.json rows.csv --label y --norm 2 --time-limit 1 --out distances.csv
     """  # noqa: D301
     if out is not None:
-        given.writable(out)
+        given.writable_rows(out)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     asked = None

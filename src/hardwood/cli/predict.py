@@ -32,7 +32,7 @@ def predict(
     import pandas as pd
 
     if out is not None:
-        given.writable(out)
+        given.writable_rows(out)
     source = given.open_model(model, trust)
     rows = given.read_table(data, label, given.column_count(source)).called(classes, source)
     trees = hw.load_model(source, rows.X)

@@ -192,6 +192,7 @@ class RobustEstimator(BaseEstimator):
     ) -> ClassData:
         """Check X, y and weights of a classifier; sets the fitted attributes about columns."""
         X, y, weight = self._check_data(X, y, sample_weight, **accepted)
+        _refuse_odd_labels(y)
         check_classification_targets(y)
         if class_weight is not None:
             by_class = compute_sample_weight(class_weight, y)
@@ -200,8 +201,8 @@ class RobustEstimator(BaseEstimator):
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y has only one class, {classes[0]!r}; a classifier needs rows of two or more "
-                f"classes (with positive weight)."
+                f"y has only one class, {classes.tolist()[0]!r}; a classifier needs rows of two or "
+                f"more classes (with positive weight)."
             )
         # Not by np.unique's return_inverse, which sorts the positions of all rows, too.
         label = np.searchsorted(classes, y).astype(np.int32)
@@ -548,6 +549,23 @@ def _seen_by_a_split(reach: Reach, columns: Schema) -> Reach:
             limits[list(group.columns)] = 1.0, 1.0, 0.0, 1.0
             whole[list(group.columns)] = True
     return replace(reach, limits=limits, whole=whole, groups=(), max_changes=0)
+
+
+def _refuse_odd_labels(y: npt.NDArray[Any]) -> None:
+    """Refuse labels that are missing, or that cannot be put in order."""
+    if y.dtype.kind != "O":
+        return
+    for row, label in enumerate(y.tolist()):
+        if _check.is_missing(label):
+            raise ValueError(f"y[{row}] is {label!r}, which is no label; leave the row out.")
+    try:
+        np.unique(y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(
+            f"y mixes labels that have no order, of the types {', '.join(kinds)}; make them one "
+            f"type, for instance with astype(str)."
+        ) from None
 
 
 def attacker(reach: Reach, classes: npt.NDArray[Any] | None) -> int:

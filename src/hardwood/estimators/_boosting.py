@@ -311,6 +311,9 @@ class BoostingEstimator(ValidatedEstimator):
         only: int,
     ) -> Monitor:
         callbacks = list(self.callbacks or ())
+        for callback in callbacks:
+            if not callable(callback):
+                raise ValueError(f"callbacks must be a list of callables, got {callback!r} in it.")
         if self.verbose:
             callbacks.append(log_progress)
         kind = CertifiedMonitor if self._certifies(reach) else Monitor

@@ -80,7 +80,7 @@ class ValidatedEstimator(RobustEstimator, ABC):
         except ValueError as error:
             raise ValueError(
                 f"early_stopping cannot hold out validation_fraction={self.validation_fraction} of "
-                f"{n} rows: {error} Pass X_val and y_val, or more rows."
+                f"{n} rows: {str(error).rstrip('.')}. Pass X_val and y_val, or more rows."
             ) from error
         return _some_rows(data, kept), _some_rows(data, held)
 

@@ -138,8 +138,8 @@ class AdversarialBoostingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y has only one class, {classes[0]!r}; a classifier needs rows of two or more "
-                f"classes."
+                f"y has only one class, {classes.tolist()[0]!r}; a classifier needs rows of two or "
+                f"more classes."
             )
         rng = check_random_state(self.random_state)
         model = clone(self._base()).fit(X, y)

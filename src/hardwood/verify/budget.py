@@ -52,5 +52,5 @@ def check_whole(X: FloatArray, reach: Reach, names: list[str] | None) -> None:
     column = feature if names is None else names[feature]
     raise ValueError(
         f"Column {column!r} holds whole numbers only, as the threat says, but row {row} has "
-        f"{X[row, feature]:g}; leave the column out of integer, or round its values."
+        f"{float(X[row, feature])!r}; leave the column out of integer, or round its values."
     )

@@ -136,9 +136,9 @@ def certified_accuracy(
     [0.94 0.87 0.71]
     """
     effort = Effort(time_limit, total_time_limit, progress)
+    if np.ndim(eps) != 1 or np.size(eps) == 0 or np.asarray(eps).dtype.kind not in "buif":
+        raise ValueError(f"eps must be a list of one or more numbers, got eps={eps!r}.")
     grid = np.asarray(eps, dtype=np.float64)
-    if grid.ndim != 1 or len(grid) == 0:
-        raise ValueError(f"eps must be a list of numbers, got shape {grid.shape}.")
     if not (np.isfinite(grid) & (grid >= 0)).all():
         wrong = grid[~(np.isfinite(grid) & (grid >= 0))][0]
         raise ValueError(f"eps must hold finite numbers >= 0, got {wrong}.")

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ class Effort:
     def __post_init__(self) -> None:
         for name in ("time_limit", "total_time_limit"):
             seconds = getattr(self, name)
-            if seconds is not None and not seconds > 0:
-                raise ValueError(f"{name} must be a number of seconds > 0, got {name}={seconds}.")
+            if seconds is not None and not (isinstance(seconds, Real) and float(seconds) > 0):
+                raise ValueError(f"{name} must be a number of seconds > 0, got {name}={seconds!r}.")
         if isinstance(self.progress, bool):
             self.progress = bar() if self.progress else None
         limit = np.inf if self.total_time_limit is None else self.total_time_limit

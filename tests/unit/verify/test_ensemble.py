@@ -123,8 +123,15 @@ def test_words_about_methods_and_grids(forest):
         hw.minimal_distance(model, X, y, method="sat")
     with pytest.raises(ValueError, match=r"eps must hold finite numbers >= 0, got -0.5"):
         hw.certified_accuracy(model, X, y, [0.1, -0.5])
-    with pytest.raises(ValueError, match=r"eps must be a list of numbers, got shape \(\)"):
+    with pytest.raises(ValueError, match=r"eps must be a list of one or more numbers"):
         hw.certified_accuracy(model, X, y, 0.1)
+    with pytest.raises(ValueError, match=r"eps must be a list of one or more numbers, got eps='a'"):
+        hw.certified_accuracy(model, X, y, "a")
+    with pytest.raises(ValueError, match=r"time_limit must be a number of seconds > 0, got .*'a'"):
+        hw.certify(model, X, y, 0.1, time_limit="a")
+    rows = np.full((1, X.shape[1]), 1.0000000000002)
+    with pytest.raises(ValueError, match=r"row 0 has 1\.0000000000002; leave the column out"):
+        hw.certify(model, rows, y[:1], hw.Threat(0.1, integer=[0]))
 
 
 def test_certify_breaks_a_row_at_its_distance_and_not_below(forest):
