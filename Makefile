@@ -104,7 +104,7 @@ bench-attacks: build $(VENV)/.bench-tools ## Attacks against the truth, the pape
 bench-distance: build $(VENV)/.bench-tools ## Exact distances against Veritas and HiGHS; HARDWOOD_DATA, HARDWOOD_PROTOTYPES
 	$(BIN)/python benchmarks/peers/distance.py
 
-bench-families: build ## Exact distances on nine families of models, of which half chose no constant
+bench-families: build ## Exact distances on eleven families of models, of which five chose no constant
 	$(BIN)/python benchmarks/families.py
 
 docs: build $(VENV)/.docs-tools ## The documentation as HTML in build/docs, gallery run; broken links are errors

@@ -16,7 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack =
     1e-12;  // relative: sums of costs depend on their order, by less than this
 constexpr int kRootSweeps = 200;
-constexpr int kChildSweeps = 12;
+constexpr int kChildSweeps = 8;
 constexpr double kStall = 0.005;
 constexpr double kRebuild = 0.9;    // a budget that fell below this share of it is worth a new cut
 constexpr double kTiny = 0x1p-200;  // and below this one costs could vanish: a new cut is a must

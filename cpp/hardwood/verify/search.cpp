@@ -304,26 +304,9 @@ bool Search::settle_set(const Cut& cut, State& state, std::size_t f) {
   return n_left == 1;
 }
 
-/// The costs vote like one more factor, for their best cell.
-void Search::add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
-                           double* above) const {
-  const Cells cells = state.cells[f];
-  const std::int64_t* held = state.held.data() + cut.cell_start[f];
-  const double* cost = cut.cost.data() + cut.cell_start[f];
-  std::int32_t best = cells.lo;
-  double top = -std::numeric_limits<double>::infinity();
-  double weight = 0;
-  for (std::int32_t c = cells.lo; c <= cells.hi; ++c) {
-    const double mine = static_cast<double>(held[c]) - state.price * cost[c];
-    if (mine > top) top = mine, best = c;
-    weight = std::max(weight, state.price * cost[c]);
-  }
-  if (best > cells.lo) below[best] += weight;
-  if (best < cells.hi) above[best + 1] += weight;
-}
-
-/// The split on which the best leaves disagree most: those that the lower half would hurt against
-/// those that the upper half would.
+/// The split on which the best leaves disagree most: those that the lower half would hurt times
+/// those that the upper half would. Trees count by the square of what their leaves differ by: many
+/// small ones together must not outweigh a large one.
 Search::Branch Search::choose(const Cut& cut, const State& state) {
   const std::size_t n_features = cut.n_features();
   below_.assign(cut.cell.size() + n_features, 0);  // at s: hurt if the cell is below s
@@ -341,12 +324,12 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
       low = std::min(low, value[alive[k]]);
       high = std::max(high, value[alive[k]]);
     }
+    const double weight = std::pow(static_cast<double>(high - low) + 1, 2);
     for (std::int32_t p = 0; p < factor.n_links; ++p) {
       const Cut::Link& link = cut.links[static_cast<std::size_t>(factor.link + p)];
       const auto f = static_cast<std::size_t>(link.feature);
       const Cells cells = state.cells[f];
       const Cells hull = cut.hull(link, cut.id[link.id + static_cast<std::size_t>(leaf)], cells);
-      const double weight = static_cast<double>(high - low) + 1;
       if (hull.lo > cells.lo) below_[at(f) + static_cast<std::size_t>(hull.lo)] += weight;
       if (hull.hi < cells.hi) above_[at(f) + static_cast<std::size_t>(hull.hi) + 1] += weight;
     }
@@ -358,12 +341,11 @@ Search::Branch Search::choose(const Cut& cut, const State& state) {
     if (cells.lo == cells.hi) continue;
     double* below = below_.data() + at(f);
     const double* above = above_.data() + at(f);
-    if (!state.held.empty()) add_cost_vote(cut, state, f, below, above_.data() + at(f));
     for (std::int32_t s = cells.hi - 1; s > cells.lo; --s) below[s] += below[s + 1];
     double up = 0;
     for (std::int32_t s = cells.lo + 1; s <= cells.hi; ++s) {
       up += above[s];
-      const double mine = std::min(up, below[s]) + 1e-3 * (up + below[s]);
+      const double mine = (up + 1) * (below[s] + 1);
       if (mine > top) {
         top = mine;
         best = {f, s};

@@ -87,8 +87,6 @@ class Search : protected cells::PointSearch<CutTrees> {
   void see_leaves(const Cut& cut, const State& state, const Cut::Part& part, Span& plus,
                   Span& minus);
   Branch choose(const Cut& cut, const State& state);
-  void add_cost_vote(const Cut& cut, const State& state, std::size_t f, double* below,
-                     double* above) const;
   std::int32_t best_leaf(const Cut& cut, const State& state, std::size_t t) const;
 
   void write_trial(const Cut& cut);
