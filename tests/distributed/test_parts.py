@@ -320,6 +320,9 @@ def test_what_rows_in_parts_cannot_do_is_refused(change, words):
     model = hw.RobustGradientBoostingClassifier(**{"inner": "exact", **change})
     with pytest.raises(ValueError, match=words):
         hw.distributed.fit_batches(model, [(X, BINARY)])
+    if "warm_start" in change:
+        with pytest.raises(ValueError, match=words):
+            hw.distributed.fit_batches(hw.RobustRandomForestClassifier(**change), [(X, BINARY)])
     with pytest.raises(TypeError, match="not RobustDecisionTreeClassifier"):
         hw.distributed.fit_part(hw.RobustDecisionTreeClassifier(), X, BINARY)
 

@@ -96,14 +96,14 @@ class Outcome:
 
 def refuse(estimator: RobustEstimator, has_validation: bool) -> None:
     """Say what is not possible on rows in parts, before anything is sent."""
+    if getattr(estimator, "warm_start", False):
+        raise ValueError("warm_start does not go on with rows in parts; use warm_start=False.")
     if isinstance(estimator, BoostingEstimator):
         if estimator.method == "exact":
             raise ValueError(
                 'method="exact" tries every value of every row and needs them in one place; use '
                 'method="hist" here.'
             )
-        if estimator.warm_start:
-            raise ValueError("warm_start does not go on with rows in parts; use warm_start=False.")
         if estimator.early_stopping and not has_validation:
             raise ValueError(
                 "early_stopping needs X_val and y_val here: rows in parts are not held out."

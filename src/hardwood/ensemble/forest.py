@@ -67,8 +67,12 @@ def train_share_forest(
     draw: Draw,
     seeds: Sequence[int],
     about: Mapping[str, Any],
+    before: Trees | None = None,
 ) -> Trees:
-    """Grow one tree per seed, in parallel over trees; leaves hold class shares."""
+    """Grow one tree per seed, in parallel over trees, behind those of `before`.
+
+    Leaves hold class shares.
+    """
 
     def grow(seed: int, stop: _core.Stop) -> GrownTree:
         return table.grow_classes(
@@ -80,7 +84,7 @@ def train_share_forest(
             stop,
         )
 
-    return share_trees(_each(grow, seeds, rules, draw.part), classes, about)
+    return share_trees(_each(grow, seeds, rules, draw.part), classes, about, before)
 
 
 def train_newton_forest(

@@ -29,12 +29,21 @@ def train_tree(
 
 
 def share_trees(
-    grown: Sequence[GrownTree], classes: npt.NDArray[Any], about: Mapping[str, Any]
+    grown: Sequence[GrownTree],
+    classes: npt.NDArray[Any],
+    about: Mapping[str, Any],
+    before: Trees | None = None,
 ) -> Trees:
-    """Put trees together whose leaves hold class shares."""
+    """Put trees together whose leaves hold class shares, behind those of `before`."""
+    parts = [vars(tree) for tree in grown]
+    n_nodes = [len(tree.feature) for tree in grown]
+    if before is not None:
+        names = (*NODE_ARRAYS, "category_start")
+        parts.insert(0, {name: getattr(before, name) for name in names})
+        n_nodes = [*np.diff(before.tree_start), *n_nodes]
     return Trees(
-        **together([vars(tree) for tree in grown]),
-        tree_start=np.cumsum([0, *(len(tree.feature) for tree in grown)]),
+        **together(parts),
+        tree_start=np.cumsum([0, *n_nodes]),
         base=np.zeros(len(classes)),
         link="share",
         classes=classes,

@@ -230,11 +230,12 @@ class RobustEstimator(BaseEstimator):
         X = encode(X, self._categories, names, unseen=np.nan)
         how = {**_DENSE, **accepted, "ensure_all_finite": False, "multi_output": False}
         table = _check.frame_in_rows(X)
+        first = not self._continues()  # trees that are kept know the columns by their places
         if table is None:
-            X, y = validate_data(self, X, y, **how)
+            X, y = validate_data(self, X, y, reset=first, **how)
             X = _check.in_rows(X)
         else:  # without a copy of the columns in between
-            validate_data(self, X, y, skip_check_array=True)
+            validate_data(self, X, y, reset=first, skip_check_array=True)
             X, y = check_X_y(table, y, estimator=self, **how)
         _check.finite_float32(X)  # says where, and for float32
         check_codes(X, numbered)

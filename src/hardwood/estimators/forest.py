@@ -95,6 +95,10 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         and boolean columns of a data frame. Splits part their categories into two sets; up to 255
         of them, the rarer ones together. In an array they are numbered from 0 on. Missing values
         and categories that training did not see have their side, too.
+    warm_start : bool, default=False
+        Let `fit` keep the trees that are there and grow as many more as `n_estimators` asks for.
+        With a whole number as `random_state` and the same rows, the forest is the one that a single
+        fit grows. Not for newton, whose trees are shrunk by their number.
     random_state : int, RandomState instance or None, default=None
         For the draws of rows and features.
     n_jobs : int or None, default=None
@@ -146,6 +150,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             None,
         ],
         "bootstrap": ["boolean"],
+        "warm_start": ["boolean"],
         "oob_score": ["boolean", callable],
         "reg_lambda": [Interval(Real, 0, None, closed="left")],
         "reg_alpha": [Interval(Real, 0, None, closed="left")],
@@ -179,6 +184,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "auto",
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -206,6 +212,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -234,19 +241,49 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             draw = self._draw(len(data.X))
             reach = self._reach(data.columns)
             monotonic = self._checked_monotonic(data)
+            before = self._trees_to_continue(data)
             seeds = self._tree_seeds()
             train = self._newton if self.criterion == "newton" else self._shares
-            trees = train(data, reach, monotonic, draw, seeds)
+            trees = train(data, reach, monotonic, draw, seeds, before)
             self.classes_ = data.classes
             self.n_classes_ = len(data.classes)
             self.trees_ = trees
+            self._seeds = seeds
             if self.oob_score:
                 self._score_out_of_bag(data, draw, seeds)
         return self
 
     def _tree_seeds(self) -> list[int]:
         random = check_random_state(self.random_state)
-        return [int(n) for n in random.randint(np.iinfo(np.int32).max, size=self.n_estimators)]
+        seeds = [int(n) for n in random.randint(np.iinfo(np.int32).max, size=self.n_estimators)]
+        if self._continues():
+            seeds[: len(self._seeds)] = self._seeds  # of the trees that are there
+        return seeds
+
+    def _continues(self) -> bool:
+        return bool(self.warm_start) and hasattr(self, "trees_")
+
+    def _trees_to_continue(self, data: ClassData) -> Trees | None:
+        """The trees that warm_start keeps, if the rows and parameters allow for it."""
+        if not self._continues():
+            return None
+        before = self.trees_
+        if self.criterion == "newton" or before.link != "share":
+            raise ValueError(
+                'warm_start adds trees of criterion="entropy" and "gini" to each other; those of '
+                '"newton" are shrunk by their number. Use warm_start=False.'
+            )
+        if self.n_estimators < before.n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger than or equal to the "
+                f"{before.n_trees} trees of the forest that warm_start continues."
+            )
+        if not np.array_equal(self.classes_, data.classes):
+            raise ValueError(
+                f"warm_start continues a forest of the classes {self.classes_.tolist()}, but y "
+                f"has {data.classes.tolist()}; fit with warm_start=False first."
+            )
+        return before
 
     def _draw(self, n_rows: int) -> Draw:
         n_drawn = n_rows if self.max_samples is None else count_of(self.max_samples, n_rows)
@@ -269,6 +306,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         monotonic: npt.NDArray[np.int8],
         draw: Draw,
         seeds: list[int],
+        before: Trees | None,
     ) -> Trees:
         self._check_inner(data)
         n_classes = len(data.classes)
@@ -281,8 +319,9 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
             monotonic,
             rules,
             draw,
-            seeds,
+            seeds if before is None else seeds[before.n_trees :],
             {"n_features": data.X.shape[1], **data.columns.about},
+            before,
         )
 
         def splits(other: Reach, others: ClassTreeRules) -> bool:
@@ -301,6 +340,7 @@ class RobustRandomForestClassifier(ClassTreeEstimator):
         monotonic: npt.NDArray[np.int8],
         draw: Draw,
         seeds: list[int],
+        before: Trees | None,
     ) -> Trees:
         if self.method == "exact":
             raise ValueError(

@@ -4,6 +4,7 @@ import logging
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -91,6 +92,16 @@ def test_warm_start_equals_one_long_fit(method, n_classes):
     numbers = regressor(warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match=r"with the link 'identity', but loss='poisson' needs"):
         numbers.set_params(loss="poisson").fit(X, y)
+
+
+def test_warm_start_refuses_columns_at_other_places():
+    X, y = make_data()
+    X = pd.DataFrame(X).add_prefix("c")
+    model = classifier(n_estimators=2, warm_start=True).fit(X, y).set_params(n_estimators=4)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.fit(X[X.columns[::-1]], y)
+    with pytest.raises(ValueError, match=f"seen at fit time, yet now missing:\n- {X.columns[-1]}"):
+        model.fit(X.iloc[:, :-1], y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

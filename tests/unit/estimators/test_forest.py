@@ -1,6 +1,7 @@
 """The robust forest: its protocol, its draws, its laws."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -219,3 +220,58 @@ def test_what_a_method_cannot_do_is_refused(breast_cancer):
         forest(method="hist", candidates="intervals").fit(*breast_cancer)
     with pytest.raises(ValueError, match='criterion="newton" grows on histograms; use method='):
         forest(method="exact", criterion="newton").fit(*breast_cancer)
+
+
+@pytest.mark.parametrize("way", WAYS[:-1])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_warm_start_equals_one_fit_of_all_trees(way, n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    whole = forest(**way, n_estimators=9, oob_score=True).fit(X, y)
+    grown = forest(**way, n_estimators=4, oob_score=True, warm_start=True).fit(X, y)
+    first = grown.trees_
+    grown.set_params(n_estimators=9).fit(X, y)
+    for name in ("feature", "threshold", "left", "right", "missing_left", "value", "gain"):
+        np.testing.assert_array_equal(getattr(grown.trees_, name), getattr(whole.trees_, name))
+    np.testing.assert_array_equal(grown.trees_.first(4).value, first.value)
+    np.testing.assert_array_equal(grown.predict_proba(X), whole.predict_proba(X))
+    assert grown.oob_score_ == whole.oob_score_
+    assert grown.fit(X, y).trees_.n_trees == 9  # nothing to add
+
+
+def test_warm_start_remembers_draws_that_nobody_can_repeat(breast_cancer):
+    X, y = breast_cancer
+    noise = np.random.default_rng(0).integers(2, size=len(y))
+    parameters = {"eps": 0, "max_depth": None, "random_state": None, "warm_start": True}
+    model = forest(**parameters, n_estimators=15, oob_score=True).fit(X, noise)
+    model.set_params(n_estimators=30).fit(X, noise)
+    assert 0.4 < model.oob_score_ < 0.6  # a tree that saw the row would know it
+
+
+def test_warm_start_keeps_the_categories_of_the_forest():
+    draw = np.random.default_rng(0)
+    X = pd.DataFrame({"a": draw.random(300), "job": draw.choice(["x", "y", "z"], 300)})
+    y = ((X["a"] > 0.5) ^ (X["job"] == "y")).to_numpy()
+    whole = forest(n_estimators=8).fit(X, y)
+    grown = forest(n_estimators=3, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        grown.set_params(n_estimators=8).fit(X[["job", "a"]], y)
+    grown.fit(X, y)
+    np.testing.assert_array_equal(grown.predict_proba(X), whole.predict_proba(X))
+
+
+def test_warm_start_says_what_does_not_go_on(breast_cancer):
+    X, y = breast_cancer
+    model = forest(warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"n_estimators=7 must be larger .* the 10 trees"):
+        model.set_params(n_estimators=7).fit(X, y)
+    model.set_params(n_estimators=12)
+    with pytest.raises(ValueError, match=r"classes \[0, 1\], but y has \[0, 2\]"):
+        model.fit(X, 2 * y)
+    with pytest.raises(ValueError, match=r"X has 29 features, but .* is expecting 30"):
+        model.fit(X[:, 1:], y)
+    with pytest.raises(ValueError, match=r'those of "newton" are shrunk by their number'):
+        model.set_params(criterion="newton").fit(X, y)
+    assert model.n_features_in_ == 30  # as it was
+    with pytest.raises(ValueError, match=r"shrunk by their number"):
+        forest(criterion="newton", warm_start=True).fit(X, y).fit(X, y)
