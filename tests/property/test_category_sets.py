@@ -305,7 +305,8 @@ def test_class_trees_count_every_row_that_a_change_brings_across(problem, impuri
     X, codes, g, _ = problem
     reach, changes, blank, only = data.draw(threats(codes))
     label = (g[:, 0] < 0).astype(np.int32)
-    table = HistTable(X[:, :1], replace_columns(reach), categories={0: codes}, only=only)
+    column = np.ascontiguousarray(X[:, :1])
+    table = HistTable(column, replace_columns(reach), categories={0: codes}, only=only)
     rules = ClassTreeRules(impurity=impurity, max_depth=2)
     tree = table.grow_classes(label, 2, None, np.empty(0, np.int8), rules)
     for node, rows in rows_of_nodes(tree, X).items():

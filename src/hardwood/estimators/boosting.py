@@ -116,7 +116,8 @@ class RobustGradientBoostingClassifier(ClassifierMixin, BoostingEstimator):
     evals_result_ : dict
         Loss and score of every round, by ``"train"`` and ``"validation"``, if there was validation
         data, a callback or `verbose`; otherwise empty. With ``inner="certified"`` also
-        ``"certified_loss"`` and ``"certified_accuracy"``, which is never above that of `certify`.
+        ``"certified_loss"`` and ``"certified_accuracy"``, the share of the rows that have a weight,
+        which is never above that of `certify` on these rows.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_classes_ : int
