@@ -35,8 +35,8 @@ def interpreters():
     given = os.environ.get("WHEEL_PYTHONS")
     if given:
         return [[python] for python in given.split()]
-    oldest, stable = ([found for found in map(interpreter, minors) if found]
-                      for minors in ([11], range(12, NEWEST)))  # fmt: skip
+    oldest = list(filter(None, [interpreter(11)]))
+    stable = list(filter(None, map(interpreter, range(12, NEWEST))))
     for name, found in (("Python 3.11", oldest), ("the stable ABI, from Python 3.12 on", stable)):
         if not found:
             print(f"No wheel for {name}: no such interpreter is on the PATH", flush=True)
